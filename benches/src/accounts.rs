@@ -35,9 +35,9 @@ pub(crate) struct BenchTenant {
     pub(crate) client: String,
     /// The owner's access token.
     pub(crate) owner_token: String,
-    /// Whether its users are members.
+    /// Whether the tenant's users are members.
     pub(crate) members: bool,
-    /// Whether the owner gets the tokens of its users. If so, the users do not sign in.
+    /// Whether the owner gets the tokens of the users, who then do not sign in.
     pub(crate) impersonate: bool,
 }
 
@@ -110,7 +110,7 @@ impl BenchTenant {
             });
             refresh.push(again);
         }
-        // Users that this run does not need keep their tokens.
+        // The file keeps the refresh tokens of users that this run does not need, for later runs.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;

@@ -23,7 +23,8 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> 
     {
         return Ok(());
     }
-    // A kept folder has the rows of an earlier run.
+    // If the folder was kept from an earlier run, the table still has the rows of that run, so it
+    // is created again.
     service.run("drop table if exists bench_feed").await?;
     service.run(writer::TABLE).await?;
     service.run("grant select on bench_feed to demo").await?;

@@ -14,8 +14,8 @@ use crate::{Result, process, setup};
 const NAME: &str = "idle with 100,000 roles";
 const ROLES: u32 = 100_000;
 const DATABASES: u32 = 50;
-/// How long a round is measured. The service treats a database as used for half a minute after a
-/// request, which is longer.
+/// How long a round is measured. It is shorter than the half minute for which the service treats a
+/// database as used after a request.
 const TIME: Duration = Duration::from_secs(25);
 const ROUNDS: usize = 3;
 /// The aim: the largest share of a core that PostgreSQL may use.

@@ -80,8 +80,8 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// The maximum time for which requests are sent.
     pub(crate) time: Duration,
-    /// The time from one request of a connection to the next one; `None` to send the next request
-    /// when the response to the last one has arrived.
+    /// The time from one request of a connection to its next; `None` to send a request as soon as
+    /// the response to the request before it has arrived.
     pub(crate) interval: Option<Duration>,
     /// Whether each caller sends exactly one request. Otherwise random callers send requests until
     /// the time is over.
@@ -93,7 +93,7 @@ pub(crate) struct Load {
 pub(crate) struct LoadResult {
     /// The time from each request to its response, unsorted.
     pub(crate) latencies: Vec<Duration>,
-    /// The time from the first request to the last response.
+    /// The time from the first request to the final response.
     pub(crate) elapsed: Duration,
     /// The number of requests that had an error response.
     pub(crate) failures: usize,

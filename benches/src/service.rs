@@ -119,7 +119,8 @@ fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
         .arg(data_dir)
         // The export of ten million rows takes longer than the default limit.
         .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-        // Enough for the sockets of `--page-sign-ups` and the connections of the load generator.
+        // The limit is enough for the sockets of `--page-sign-ups` and the connections of the load
+        // generator.
         .env("TIDEGATE_CONNECTIONS", "15000")
         // With this setting, requests can have different client addresses (`X-Forwarded-For`).
         .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")

@@ -1,4 +1,4 @@
-//! Variants: a shape with an endpoint and with callers.
+//! A variant of a shape sends its requests to one endpoint, with the tokens of one kind of callers.
 
 use crate::accounts::name;
 use crate::arguments::Arguments;

@@ -20,8 +20,8 @@ enum Aim {
     Below(f64, f64),
 }
 
-/// The name of a row that repeats the row before it, without what the same time costs if nothing is
-/// written.
+/// The name of a row that repeats the row before it, but subtracts the CPU time of an equally long
+/// period without writes.
 const LESS_IDLE: &str = "the same, less idle";
 
 const ROWS: [(&str, Measure, Aim); 14] = [
@@ -82,8 +82,8 @@ const ROWS: [(&str, Measure, Aim); 14] = [
 ];
 
 impl Round {
-    /// Microseconds of CPU for each transaction, without what the same time costs if nothing is
-    /// written.
+    /// Microseconds of CPU for each transaction. The CPU time of an equally long period without
+    /// writes is subtracted.
     fn each(&self, cpu: fn(&Usage) -> f64) -> f64 {
         let idle = cpu(&self.idle) / self.idle.seconds * self.usage.seconds;
         self.usage.each(cpu(&self.usage) - idle)

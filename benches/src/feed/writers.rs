@@ -16,7 +16,7 @@ const SECONDS: u64 = 3;
 /// Which subscriptions exist while the writers run.
 #[derive(Clone, Copy, Debug)]
 enum Subscriptions {
-    /// There are no subscriptions, and the writers use a PostgreSQL that never had any.
+    /// There are no subscriptions, and the writers use a PostgreSQL that never had a subscription.
     None,
     /// One subscription that matches none of the rows.
     Unmatched,
@@ -29,9 +29,9 @@ struct Round {
     rate: f64,
     /// The average latency of a transaction in milliseconds.
     latency: f64,
-    /// The microseconds of CPU of the service for each transaction. The field `database` has the
-    /// microseconds of PostgreSQL.
+    /// The microseconds of CPU of the service for each transaction.
     server: f64,
+    /// The microseconds of CPU of PostgreSQL for each transaction.
     database: f64,
 }
 

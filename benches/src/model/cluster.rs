@@ -23,7 +23,7 @@ impl Cluster {
     pub(crate) async fn start(binary: Option<&Path>) -> Result<Self> {
         let mut arguments = Arguments::try_parse_from(["tidegate-bench"])?;
         arguments.binary = binary.map(Path::to_owned);
-        // This is PostgreSQL's default. With another value the demo would have to restart
+        // 100 is PostgreSQL's default. With another value the demo would have to restart
         // PostgreSQL.
         arguments.max_connections = 100;
         let demo = Service::start(&arguments, None).await?;

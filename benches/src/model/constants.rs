@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// The constants of the last measurement, which `model --measure` prints.
+/// The constants of the most recent measurement that was committed, as `model --measure` prints
+/// them.
 const LAST: &str = include_str!("../../model.json");
 
 /// The costs, and where they come from.
@@ -70,8 +71,8 @@ pub(crate) struct NatsCosts {
 }
 
 impl Constants {
-    /// Reads the constants in a file. Without a file, returns the constants of the last
-    /// measurement.
+    /// Reads the constants in a file. Without a file, returns the constants of the most recent
+    /// committed measurement.
     pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
         let Some(file) = file else {
             return Ok(serde_json::from_str(LAST)?);

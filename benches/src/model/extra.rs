@@ -15,7 +15,8 @@ use crate::{Result, load, process};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Measures the CPU time of a walsender for changes of another database.
+/// Measures the CPU time that a walsender takes to skip a MiB of WAL with changes of another
+/// database.
 pub(crate) async fn foreign(
     cluster: &Cluster,
     node: &Node,

@@ -12,7 +12,7 @@ pub(super) const NAME: &str = "replicas";
 /// The low rate of the slices whose cost is subtracted, in reads a second.
 const FEW: u32 = RATE / 20;
 
-/// A slice with few reads, and one with many.
+/// A slice with few reads, and a slice with many reads.
 struct Slices {
     few: Cost,
     many: Cost,
@@ -30,9 +30,9 @@ impl Slices {
     }
 }
 
-/// Prints what a read costs without replicas and with two of them. The primary also replicates,
-/// reports its position, and is asked once in a while whether definitions have changed. So its cost
-/// is printed with all that, and as what a further read costs.
+/// Prints what a read costs without replicas and with two replicas. The primary also replicates,
+/// reports its position, and is asked from time to time whether definitions have changed. So its
+/// cost is printed twice: with this work, and as the cost of a further read.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",
@@ -66,7 +66,7 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
         slices.push(Slices { few, many });
     }
     let share = (answered(&node[0]).await? - before) / total;
-    // The median, because maintenance of PostgreSQL may fall into any slice.
+    // The median is used, because maintenance of PostgreSQL may fall into any slice.
     let middle = |value: &dyn Fn(&Slices) -> f64| median(slices.iter().map(value).collect());
     reads.row(&[
         format!("{NAME}: {name}"),

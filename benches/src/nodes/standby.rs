@@ -26,7 +26,7 @@ impl Standby {
     pub(super) async fn start(demo: &Service, name: &str) -> Result<Self> {
         let folder = demo.path.join(name);
         fs::create_dir(&folder)?;
-        // PostgreSQL does not run as root.
+        // PostgreSQL refuses to run as root, so the copy runs as the user of the demo's PostgreSQL.
         let owner = fs::metadata(format!("/proc/{}", demo.postmaster))?;
         chown(&folder, Some(owner.uid()), Some(owner.gid()))?;
         let programs = Programs {

@@ -17,7 +17,7 @@ use crate::service::Service;
 
 /// The interval between checks of the tenants for missing roles. The first check creates roles that
 /// an older release did not have. Later checks are needed while nodes of an older release run,
-/// because such a node may revoke grants that its release does not know.
+/// because they may revoke grants that their release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.
@@ -26,8 +26,8 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// The databases in which the functions of claims cannot be created. This is logged once for
-    /// each.
+    /// The databases in which the functions of claims cannot be created. The failure is logged once
+    /// for each database.
     without_claims: HashSet<String>,
 }
 
@@ -95,7 +95,7 @@ impl RoleMaintenance {
     }
 
     /// Creates the functions of claims, and corrects the values that they return for users. If the
-    /// functions cannot be created in a database, logs this once.
+    /// functions cannot be created in a database, logs the failure once.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

@@ -22,7 +22,8 @@ pub(crate) fn of_service(settings: &Settings, issuer: &str) -> BuiltinClients {
     let mut pages = Vec::new();
     if settings.console {
         pages.push(page(issuer));
-        // The service can also be reached by the name `localhost`.
+        // The service can also be reached by the name `localhost`, so the console may redirect to
+        // this name too.
         if let Some(rest) = issuer.strip_prefix("http://127.0.0.1") {
             pages.push(page(&format!("http://localhost{rest}")));
         }

@@ -38,18 +38,18 @@ const TICK: Duration = Duration::from_millis(400);
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// The number of ticks from one check of a database to the next, if its change marker has changed
-/// and no notification arrives. A few ticks later, the last comparison would count as outdated, and
-/// a request would have to compare the definitions itself.
+/// and no notification arrives. With a few ticks more, the comparison would count as outdated
+/// before the next check, and a request would have to compare the definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// After this many ticks without a statement, a database counts as unused. Listening to it ends
-/// then, unless its schemas are still watched.
+/// The number of ticks without a statement after which a database counts as unused. The node then
+/// stops listening to it, unless the schemas of the database are still watched.
 const UNUSED_AFTER_TICKS: u32 = 60;
 /// The maximum number of databases that are polled in a tick because the node has no free service
-/// connection to listen to them. The databases that have waited longest come first. There may be
-/// hundreds of such databases, and each poll may need a login. Five polls a second take PostgreSQL
-/// about a twentieth of a core.
+/// connection to listen to them. The databases that have waited longest come first. The number is
+/// small, because hundreds of databases may have to be polled and each poll may need a login. Five
+/// polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database in use.
@@ -66,7 +66,7 @@ struct DatabaseState {
     again: Option<Reason>,
     /// The number of ticks since the last check.
     ticks_since_check: u32,
-    /// The last check.
+    /// The result of the most recent check.
     last_check: LastCheck,
 }
 
@@ -77,8 +77,8 @@ pub(crate) struct CatalogWatch {
     users: UserPool,
     /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database, the number of statements that have run, and the number of ticks since
-    /// that number last changed.
+    /// For each database, the number of statements that have run, and the number of ticks in which
+    /// this number has not changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
@@ -86,8 +86,9 @@ pub(crate) struct CatalogWatch {
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
     /// `None` if they could not be read.
     markers: Option<ChangeMarkers>,
-    /// The last comparison of roles. The field `roles` has the roles and memberships at that time.
+    /// The most recent comparison of roles.
     last_role_check: LastCheck,
+    /// The roles and memberships at the time of that comparison.
     roles: Option<Roles>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
@@ -154,8 +155,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // This is repeated in each tick, because the schemas of the database may be in use only
-            // since this tick.
+            // The visibility is set in each tick, because the catalogs ignore it for a database
+            // whose schemas are not in use yet.
             self.catalogs.set_visibility(database, state.visibility);
         }
         let polled = self.to_poll(&watched);
@@ -186,7 +187,7 @@ impl CatalogWatch {
         self.markers.as_ref().map(|markers| markers.of(database))
     }
 
-    /// Whether nothing has changed since the last check of a database.
+    /// Whether nothing has changed since the most recent check of a database.
     fn is_current(&self, database: &DatabaseName) -> bool {
         match (self.states.get(database), self.marker(database)) {
             (Some(state), Some(marker)) => !state.busy && state.last_check.is_current(&marker),
@@ -243,8 +244,8 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed; new roles do not count. Also `true` if this could
-    /// not be checked. Closes connections of roles that can no longer log in.
+    /// Whether roles or memberships have changed; new roles do not count. Also `true` if roles
+    /// could not be read. Closes connections of roles that can no longer log in.
     ///
     /// Roles belong to the cluster, so the event trigger of a database does not report them. Roles
     /// are read only after their marker has changed, because reading thousands of roles takes

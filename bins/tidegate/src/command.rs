@@ -36,7 +36,8 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
     let written = write!(stdout, "{}", printable(&text.to_string())).and_then(|()| stdout.flush());
     match written {
-        // The reader has closed the pipe, as `head` does after its last line.
+        // The reader has closed the pipe, as `head` does when it has enough lines. This is no
+        // error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

@@ -91,8 +91,8 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// Replaces the error about another master key by an error that suggests a new demo. The demo's
-/// data can be created again.
+/// Replaces the error about another master key by an error that suggests a new demo, because the
+/// demo's data can be created again.
 fn explain_other_key(failure: Failure) -> Failure {
     match failure {
         Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(

@@ -47,7 +47,7 @@ use failure::Result;
 use service::Service;
 use settings::{Layers, Settings};
 
-// mimalloc is fast for many small allocations on many threads.
+// mimalloc is faster than the system's allocator for many small allocations on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

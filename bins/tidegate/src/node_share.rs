@@ -23,23 +23,23 @@ use crate::settings::Settings;
 /// its share within five seconds.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The number of consecutive exchanges that must have seen the same number of nodes before this
-/// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time;
-/// after this many exchanges they know of each other.
+/// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time,
+/// and need this number of exchanges to see each other.
 const STEADY: u32 = 3;
 
 /// Keeps this node's connections within its share while [`run`](Self::run) is polled.
 pub(crate) struct ShareKeeper {
     registration: NodeRegistration,
     control: Arc<ServiceConnections>,
-    /// The maximum number of connections that all nodes may open together. The field `expected` is
-    /// the number of nodes that the settings expect.
+    /// The maximum number of connections that all nodes may open together.
     total: usize,
+    /// The number of nodes that the settings expect.
     expected: usize,
-    /// The current share. The field `steady` counts consecutive exchanges that have seen the same
-    /// number of nodes.
+    /// The current share.
     share: NodeShare,
+    /// How many consecutive exchanges have seen the same number of nodes.
     steady: u32,
-    /// Whether the last exchange failed.
+    /// Whether the most recent exchange failed.
     failing: bool,
     published: Arc<PublishedShare>,
 }
@@ -97,7 +97,8 @@ impl ShareKeeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // Open connections that exceed the limits count as claimed until they are closed.
+            // Connections that exceed the limits but are still open count as claimed until they are
+            // closed.
             let excess = self.enforce(&users);
             let claimed = self.share.connections.max(least_claim()) + excess;
             let most = if self.steady >= STEADY {

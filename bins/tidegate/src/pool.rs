@@ -86,9 +86,9 @@ impl UserPool {
         self.postgres.user_executor().pool().resume();
     }
 
-    /// Changes the limit on connections. Returns how many connections exceed the limit; they are
-    /// closed when they are returned. The pools of the replicas get the same limit, because a
-    /// standby allows at least as many connections as its primary.
+    /// Changes the limit on connections. Returns how many open connections exceed the limit. The
+    /// pool closes these connections when their requests return them. The pools of the replicas get
+    /// the same limit, because a standby allows at least as many connections as its primary.
     pub(crate) fn set_capacity(&self, capacity: usize) -> usize {
         for users in self.replica_executors() {
             users.set_capacity(capacity);
@@ -154,8 +154,8 @@ impl UserPool {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use and all cancelled statements have ended, including
-    /// statements on connections that will be closed instead of reused.
+    /// Waits until no connection is in use and all cancelled statements have ended. This includes
+    /// statements on connections that the pool will close and not reuse.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         let users = || {
@@ -244,7 +244,7 @@ impl MetricsSource for UserPool {
 }
 
 /// Writes a metric that has the value 1 for each database in which users use shared connections,
-/// according to this node's last decisions.
+/// according to this node's most recent decisions.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     writeln!(

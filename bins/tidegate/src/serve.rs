@@ -72,7 +72,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
 }
 
 /// Fails if the service listens on an address other than loopback and `public_url` is missing. Also
-/// fails if credentials would cross a network unencrypted, unless `insecure_http` allows that.
+/// fails if credentials would cross a network unencrypted and `insecure_http` is false.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen
@@ -235,7 +235,8 @@ impl Node {
         let operations = sockets.operations.map(Listener::operations);
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
-        // Event streams do not end by themselves, so the feed ends them.
+        // Event streams do not end by themselves, so the feed ends them. Otherwise the node would
+        // wait for them.
         let (app, delay) = (self.app.clone(), self.shutdown_delay);
         let stop = async move {
             shutdown::requested(signals, &app, delay).await;

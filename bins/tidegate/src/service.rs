@@ -54,7 +54,8 @@ impl Service {
         admin.prepare_control_database().await?;
         let server = admin.server().await?;
         let control = ServiceConnections::new(config.clone(), ports::jitter())?;
-        // These are the limits of a command. A node sets higher limits when it knows its share.
+        // A command needs few connections, so it uses the limits of a node without a share. A
+        // serving node sets higher limits when it knows its share.
         control.set_limits(Limits::for_node(0));
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();

@@ -30,15 +30,16 @@ impl Drop for ExitOnSignal {
 }
 
 impl NoEcho {
-    /// Opens the terminal and turns echo off. Installs handlers for signals, which turn echo on
-    /// again before the process ends, because other programs use the terminal afterwards.
+    /// Opens the terminal and turns echo off. Installs handlers for signals. A handler turns echo
+    /// on again before the process ends, because other programs use the terminal afterwards.
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
         let interruptible = show_again_at_the_end(&terminal, &before)?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
-        // Line breaks are still echoed.
+        // The line break after the password is still echoed, so that output continues on a new
+        // line.
         hidden.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(&terminal, OptionalActions::Now, &hidden)?;
         Ok(Self {

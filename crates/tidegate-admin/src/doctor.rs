@@ -140,7 +140,8 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can be read.
+    /// Returns the reason why changes cannot be read from `feed`, with the SQL that helps. Returns
+    /// `None` if they can be read.
     ///
     /// # Errors
     ///

@@ -162,8 +162,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Adds `grant`. If it differs from the last grant only in the privilege, adds its privilege to the
-/// last grant instead.
+/// Adds `grant`. If it differs from the last element of `grants` only in the privilege, adds its
+/// privilege to this element instead.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);

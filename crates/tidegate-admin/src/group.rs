@@ -59,7 +59,8 @@ pub(super) async fn set(
     session.begin().await?;
     let mut done = script.run_each(session).await;
     if done.is_ok() {
-        // PostgreSQL only warns if REVOKE finds no membership with this grantor.
+        // If REVOKE finds no membership with this grantor, PostgreSQL only warns. So the result is
+        // checked.
         done = require_left(session, (database, role), groups).await;
     }
     session.end(done).await

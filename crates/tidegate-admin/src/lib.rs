@@ -105,8 +105,7 @@ pub struct Admin {
 }
 
 /// The lock for creating and dropping databases. Its timeout is long, because several nodes may
-/// wait for the lock one after the other. Each may hold the lock until a statement of the
-/// administrator times out.
+/// queue for the lock. Each may hold the lock until a statement of the administrator times out.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",

@@ -146,8 +146,8 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Adds the statements that revoke a grant as its grantor. If the grantor lacks privileges for
-    /// the REVOKE, they are granted before it and revoked after it. Adds nothing if that is
-    /// impossible, or if the administrator cannot act as the grantor.
+    /// the REVOKE, they are granted before it and revoked after it. Adds nothing if the
+    /// administrator cannot grant these privileges or cannot act as the grantor.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
         let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {
@@ -167,12 +167,13 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// A privilege that the grantor needs to revoke its grant, but does not have. The role `lender` can
-/// grant the privilege. `give` is the statement that grants it, and `take` is the statement that
-/// revokes it.
+/// A privilege that the grantor needs to revoke its grant, but does not have.
 struct MissingPrivilege<'a> {
+    /// The role that can grant the privilege.
     lender: &'a Owner,
+    /// The statement that grants the privilege.
     give: Vec<SqlPart<'a>>,
+    /// The statement that revokes the privilege.
     take: Vec<SqlPart<'a>>,
 }
 

@@ -32,7 +32,7 @@ const LOCK: &str = "\
     SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
     FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
 
-/// Releases the lock. The session holds no other lock.
+/// Releases the lock, which is the only lock of its session.
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /// A session that can change tables and their captures. It belongs to the owner of the database or
@@ -68,7 +68,8 @@ impl CaptureSession {
         let config = config.with_login(database.as_str(), credential.password);
         match tidegate_service::open(&config, database).await {
             Ok(client) => Ok(Some(Self::new(logins, database, client))),
-            // The database may be an adopted one. Tidegate does not manage the login of its owner.
+            // The database may be an adopted one whose owner's login Tidegate does not manage. Then
+            // the administrator changes the captures.
             Err(error)
                 if matches!(
                     error.fault(),

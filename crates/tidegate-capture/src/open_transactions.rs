@@ -14,8 +14,9 @@ const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::f
 /// Waits for the end of all transactions of this database that have an id when the function is
 /// called.
 ///
-/// A transaction that gets its id later sees what was committed before the call, such as a
-/// publication. The writes of an older transaction may be decoded without the publication.
+/// A transaction that gets its id after the call sees what was committed before the call, such as a
+/// new publication. PostgreSQL may decode the writes of an older transaction as if the publication
+/// did not exist.
 pub(crate) async fn wait_until_ended(client: &Client, timeout: Duration) -> LogResult<()> {
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, timeout);
     let rows = client

@@ -1,7 +1,7 @@
-//! Tracks which partitions hold the rows of a table. With `publish_via_partition_root` the log
-//! reports changes of rows as changes of the root. The log omits attaching, detaching, dropping and
-//! truncating a partition (PostgreSQL, "CREATE PUBLICATION"), so the catalog is polled. Polling
-//! takes no lock on existing partitions and does not wait for locks on them.
+//! Tracks which partitions hold the rows of a table. With `publish_via_partition_root` the change
+//! log reports changes of rows as changes of the root table. It does not report that a partition
+//! was attached, detached, dropped or truncated (PostgreSQL, "CREATE PUBLICATION"), so the catalog
+//! is polled. Polling takes no lock on existing partitions and does not wait for locks on them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -64,8 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// A position after the last time that a partition with rows was attached, detached, dropped or
-    /// truncated; `None` if that never happened.
+    /// A position after the most recent attaching, detaching, dropping or truncating of a partition
+    /// with rows; `None` if there was none.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }

@@ -112,7 +112,7 @@ pub trait ChangeLog: Send + Sync {
 pub struct Demand {
     /// The table's OID.
     pub relation: u32,
-    /// Whether UPDATE and DELETE are captured. If not, only INSERT is captured.
+    /// Whether UPDATE and DELETE are captured besides INSERT.
     pub changes: bool,
     /// Whether the change log must contain whole old rows.
     pub old_rows: bool,

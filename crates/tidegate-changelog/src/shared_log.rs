@@ -11,8 +11,8 @@ use crate::position::LogPosition;
 /// A change log that one process at a time can read for all others.
 pub trait SharedLog: ChangeLog {
     /// Opens the stream of the only reader. The stream starts at the earliest position from which
-    /// the log is kept. Changes that the reader confirms are no longer kept in the log. Returns
-    /// `None` while another process has the stream open.
+    /// the log is kept. The log need not keep changes that the reader has confirmed. Returns `None`
+    /// while another process has the stream open.
     ///
     /// # Errors
     ///
@@ -23,8 +23,8 @@ pub trait SharedLog: ChangeLog {
     ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
 
     /// Closes the stream that another process opened with [`SharedLog::open_reader`]. Call this
-    /// method if that process no longer responds. A stream that was opened less than `age` ago is
-    /// not closed.
+    /// method if the other process no longer responds. A stream that was opened less than `age` ago
+    /// is not closed.
     fn close_reader<'a>(
         &'a self,
         database: &'a DatabaseName,

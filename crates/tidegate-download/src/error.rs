@@ -61,7 +61,8 @@ pub enum Error {
     },
 }
 
-/// The error and all its causes in one line. Often only the last cause says what happened.
+/// The error and all its causes in one line. All causes are needed, because often only the
+/// innermost says what happened.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

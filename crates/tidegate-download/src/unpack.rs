@@ -21,8 +21,8 @@ const SKIPPED_FOLDERS: [&str; 5] = [
 ];
 
 /// Unpacks an archive into `folder`. The files get this name only after all of them are unpacked
-/// and the unpacked server runs. If another process has created `folder` first, that folder is
-/// kept.
+/// and the unpacked server runs. If another process has created `folder` first, the folder of the
+/// other process remains and is used.
 pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
     let mut fresh = folder.as_os_str().to_owned();
     fresh.push(format!(".new-{}", std::process::id()));
@@ -80,7 +80,7 @@ fn path_to_unpack(path: &Path) -> Option<PathBuf> {
         .then(|| inside.to_owned())
 }
 
-/// Creates a symbolic link to a file in the same folder. An example is `libpq.so.5`, a link to the
+/// Creates a symbolic link to a file in the same folder, such as the link `libpq.so.5` to the
 /// library with the full version in its name. Other links are skipped, because they are not needed.
 fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
     match entry.link_name()? {
@@ -99,7 +99,7 @@ fn run(server: &Path) -> Result<()> {
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    // The message contains the path of a folder that will be removed.
+    // The path is cut from the message, because the folder will be removed.
     let printed = printed
         .trim()
         .replace(&server.display().to_string(), "postgres");

@@ -18,7 +18,7 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// The timeout for a shutdown. After this time, a faster mode is used.
+/// The timeout of each mode of a shutdown. After it, the next faster mode is used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
@@ -312,8 +312,8 @@ impl Drop for Inner {
     }
 }
 
-/// Runs blocking work on another thread. If the future is dropped, the work continues and its
-/// result is dropped.
+/// Runs blocking work on another thread. If the future is dropped, the work continues, and its
+/// result is ignored.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -14,7 +14,7 @@ host  all         all 127.0.0.1/32 scram-sha-256
 host  replication all 127.0.0.1/32 scram-sha-256
 ";
 
-/// The settings that only this crate may set, because it depends on their values.
+/// The settings that only this crate may set, because the crate depends on their values.
 const RESERVED: [&str; 11] = [
     "config_file",
     "data_directory",

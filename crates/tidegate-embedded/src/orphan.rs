@@ -24,7 +24,7 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
         return Ok(());
     };
     match command_line(pid) {
-        // PostgreSQL itself removes the pid file of a process that does not exist.
+        // The process does not exist. When PostgreSQL starts, it removes the pid file itself.
         None => return Ok(()),
         // The process id now belongs to a process that is not this PostgreSQL, or to a zombie.
         // PostgreSQL would take it for a server of this directory and refuse to start.

@@ -74,8 +74,8 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server. Each time `timeout` has passed, uses the next faster mode, and finally
-    /// kills the process.
+    /// Stops the server. Whenever `timeout` has passed without success, uses the next faster mode,
+    /// and finally kills the process.
     pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, timeout: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],

@@ -1,7 +1,7 @@
 //! Random bytes from `/dev/urandom`.
 //!
-//! The bytes are used for names of directories and for the administrator's password. No test has to
-//! reproduce them, so the source is not a parameter.
+//! The bytes are used for names of directories and for the administrator's password. Tests need not
+//! reproduce these bytes, so the functions take no source of random numbers as a parameter.
 
 use std::fs::File;
 use std::io::Read;

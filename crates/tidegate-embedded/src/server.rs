@@ -17,7 +17,8 @@ use crate::{port, random};
 pub(crate) const ADMIN_USER: &str = "postgres";
 /// The timeout for a start, including recovery after a crash.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How long a start is retried while processes of a killed server still hold its shared memory.
+/// How long a start is retried while processes of a killed server still hold the server's shared
+/// memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum number of further ports that are tried. A further port is needed if another process
 /// takes the chosen port before PostgreSQL binds it.
@@ -130,7 +131,7 @@ impl Server {
     }
 }
 
-/// Why PostgreSQL could not be started, if a retry may succeed.
+/// A reason for which PostgreSQL could not be started, but for which a retry may succeed.
 enum StartConflict {
     Port,
     SharedMemory,

@@ -10,12 +10,12 @@ use crate::settings::Settings;
 
 impl Cluster {
     /// Starts a standby of this cluster from a base backup (PostgreSQL, "`pg_basebackup`"). Returns
-    /// when the standby accepts connections. The standby has the password and the `extra` settings
-    /// of this cluster, and also the `extra` of `settings`.
+    /// when the standby accepts connections. The standby has the password of this cluster. It has
+    /// the `extra` settings of this cluster and those of `settings`.
     ///
     /// # Errors
     ///
-    /// The errors of [`Cluster::start`]. Also if the backup fails.
+    /// The errors of [`Cluster::start`], and [`Error::Program`] if the backup fails.
     pub async fn start_standby(&self, settings: Settings) -> Result<Self> {
         let primary = self.handle();
         blocking(move || {

@@ -72,8 +72,8 @@ impl ServerUser {
     ///
     /// The program does not inherit the environment of this process. The environment may contain
     /// secrets, which every superuser of the cluster could read, and `PG…` variables, which would
-    /// change what the program does. Because of the process group, Ctrl-C does not reach the
-    /// program, and this process decides when the program ends.
+    /// change what the program does. Because the program has a process group of its own, Ctrl-C
+    /// does not reach it. So this process decides when the program ends.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command

@@ -52,7 +52,8 @@ impl FeedMetrics {
         }
     }
 
-    /// How far a stream at the position `reached` is behind the last observed end.
+    /// How far a stream at the position `reached` is behind the most recently observed end of the
+    /// change log.
     pub(crate) fn lag(&self, reached: LogPosition) -> StreamLag {
         let ends = self.ends.lock();
         let oldest = ends.iter().find(|(_, end)| *end > reached);

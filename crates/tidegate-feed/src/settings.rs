@@ -11,8 +11,8 @@ pub struct FeedSettings {
     /// How many bytes of changes all databases together keep in memory. This memory is divided
     /// equally among the databases.
     pub rings_bytes: usize,
-    /// How long a subscriber may be disconnected and still resume without a gap, provided that the
-    /// change log is retained that long.
+    /// How long a subscriber may be disconnected and still resume without a gap. The change log may
+    /// limit the time further.
     pub retention_window: Duration,
     /// The time limit for starting a subscription.
     pub subscribe_timeout: Duration,
@@ -54,7 +54,8 @@ impl Default for FeedSettings {
 }
 
 impl FeedSettings {
-    /// How many bytes of changes each database keeps in memory, if there are `databases` of them.
+    /// How many bytes of changes each database keeps in memory, if `databases` databases have
+    /// feeds.
     pub(crate) fn ring_share(&self, databases: usize) -> usize {
         let share = self.rings_bytes / databases.max(1);
         share.min(self.ring_bytes)

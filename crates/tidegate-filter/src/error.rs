@@ -139,7 +139,7 @@ impl Error {
         }
     }
 
-    /// The error for a value that `tidegate_values` cannot encode as its type.
+    /// The error for a value that `tidegate_values` cannot encode as the value's type.
     pub(crate) fn of_value(error: ValueError, place: impl std::fmt::Display) -> Self {
         match error {
             ValueError::InvalidValue {

@@ -12,8 +12,8 @@ use crate::type_class::TypeClass;
 /// A comparison within a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'f> {
-    /// The relation of the compared column: that of the filter, or one that a relationship leads
-    /// to.
+    /// The relation of the compared column: the filter's relation, or a relation to which a
+    /// relationship leads.
     pub relation: RelationId,
     /// The comparison.
     pub comparison: &'f Comparison,
@@ -102,9 +102,9 @@ impl Comparison {
         same && !is_test && !self.number && self.value != Parameter::Null
     }
 
-    /// The parameter of the comparison with another JSON value; `None` if the value is invalid or
-    /// needs other SQL; [`Filter::parse`] then reports the error. The comparison must be
-    /// [uniform](Comparison::is_uniform).
+    /// The parameter of the comparison with another JSON value. `None` if the value needs other SQL
+    /// or is invalid; for an invalid value, [`Filter::parse`] reports the error. The comparison
+    /// must be [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = ComparedColumn::of(relation, self.column);
         let compared = target.compare(self.operator, value, &Path::Root(""));

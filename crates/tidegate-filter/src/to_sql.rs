@@ -204,8 +204,8 @@ impl Level<'_> {
     }
 }
 
-/// The SQL of a NULL test. For a composite column it differs, because `IS NULL` is also true if all
-/// attributes are NULL.
+/// The SQL of a NULL test. A composite column needs other SQL, because `IS NULL` is also true if
+/// all attributes are NULL.
 fn null_test(r#type: &Type, operator: Operator) -> &'static str {
     match (TypeClass::of(r#type), operator) {
         (TypeClass::Composite, Operator::IsNull) => " is not distinct from null",

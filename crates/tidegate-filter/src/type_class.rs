@@ -105,7 +105,8 @@ impl TypeClass {
             | Type::PG_BRIN_BLOOM_SUMMARY
             | Type::PG_BRIN_MINMAX_MULTI_SUMMARY => Self::Incomparable,
             Type::JSONB => Self::Jsonb,
-            // For boxes and circles `=` compares areas, and for paths the number of points.
+            // `=` is not used for boxes, circles and paths, because it compares their areas or
+            // their numbers of points.
             Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
             Type::LINE | Type::LSEG => Self::Geometric(Some("=")),
             Type::PATH => Self::Geometric(None),
@@ -145,8 +146,8 @@ fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons>
 }
 
 /// Whether PostgreSQL can compare two values of the column by `symbol`: `=`, `<`, `<=`, `>` or
-/// `>=`. For arrays and composites, that depends on the default operator classes of the types of
-/// their elements or attributes.
+/// `>=`. For arrays and composites, the default operator classes of the types of their elements or
+/// attributes decide.
 fn has_symbol(column: &Column, symbol: &str) -> bool {
     let r#type = base_type(&column.r#type);
     if let Some(known) = comparisons(column, r#type) {
@@ -162,8 +163,8 @@ fn has_symbol(column: &Column, symbol: &str) -> bool {
     }
 }
 
-/// Whether the type has the operator `<>`. For other types, two values are unequal if `=` is not
-/// true.
+/// Whether the type has the operator `<>`. For a type without it, two values are unequal if `=` is
+/// not true.
 pub(crate) fn has_inequality(column: &Column) -> bool {
     let r#type = base_type(&column.r#type);
     match comparisons(column, r#type) {

@@ -59,7 +59,7 @@ impl ApiCache {
     pub async fn of(&self, schema: &Arc<Schema>, role: &str) -> Result<Arc<Api>, Error> {
         let address = Arc::as_ptr(schema).addr();
         let slot = self.by_schema.get(&address).unwrap_or_else(|| {
-            // A schema to which only this cache refers is an old version. Its entry is removed.
+            // A schema to which only this cache refers is an old version, so its entry is removed.
             self.by_schema
                 .retain(|slot: &Arc<CachedApis>| Arc::strong_count(&slot.schema) > in_slot(slot));
             let slot = Arc::new(CachedApis {

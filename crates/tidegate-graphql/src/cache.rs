@@ -32,7 +32,8 @@ impl<K, V> Weighter<K, CacheEntry<V>> for BytesOfEntry {
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// A cache for at most this many entries with at most this many bytes in total.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
-        // With several shards, an entry would have to fit into the capacity of one shard.
+        // One shard is used, because with several shards an entry would have to fit into the
+        // capacity of one of them.
         let options = OptionsBuilder::new()
             .shards(1)
             .estimated_items_capacity(most_entries)
@@ -55,13 +56,13 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         self.entries.get(key).map(|entry| entry.value)
     }
 
-    /// Drops the values for which `keep` returns false.
+    /// Removes the entries for whose values `keep` returns false.
     pub(crate) fn retain(&self, keep: impl Fn(&V) -> bool) {
         self.entries.retain(|_, entry| keep(&entry.value));
     }
 
-    /// Inserts a value that takes `bytes` bytes. A value that exceeds the limit by itself is not
-    /// kept.
+    /// Inserts a value that takes `bytes` bytes. Does not insert a value that exceeds the limit by
+    /// itself.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
         let weight = self.least_weight.max(bytes as u64);
         self.entries.insert(key, CacheEntry { value, weight });

@@ -59,7 +59,8 @@ enum ExecutionFailure {
     Field(usize, Error),
     /// The shared statement of several root fields failed.
     Shared(Error),
-    /// The plan comes from a template and would have to be restarted, which is not possible.
+    /// The plan comes from a template and would have to be restarted, but plans from templates
+    /// cannot be restarted.
     TemplateUnusable,
     /// The deadline passed before the statements of the root fields with these indexes ended.
     Deadline(Vec<usize>, Error),
@@ -85,8 +86,8 @@ impl ExecutionFailure {
     /// The failure for an error of `tidegate-sql`. `root` is the root field whose statement failed;
     /// `None` if the whole operation failed.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
-        // A value does not match its type. The type may have changed, so the next attempt loads it
-        // again.
+        // A value does not match its type. The type may have changed, so the next attempt loads the
+        // schema again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -115,7 +116,7 @@ impl Api {
     ///
     /// If a root field of a query fails, it becomes null. The other fields are read again in a new
     /// snapshot, unless all of them were already read. If the deadline passes, the root fields that
-    /// were not read become null, and nothing is read again. A mutation that fails has no data.
+    /// were not read become null, and no field is read again. A mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -258,7 +259,8 @@ impl Request<'_> {
         if let Some(error) = plan.dropped() {
             return Err(ExecutionFailure::Operation(committed(&error)));
         }
-        // Even few rows can make a very large response, if they refer to each other on many levels.
+        // The size is computed before the response is built. Even few rows can make a very large
+        // response, if they refer to each other on many levels.
         let size = plan.size();
         if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);
@@ -317,8 +319,8 @@ impl Request<'_> {
         }
     }
 
-    /// The failure for an error of planning. It has the index of a root field if the error names a
-    /// root field.
+    /// The failure for an error of planning. The failure has the index of a root field if the error
+    /// names the root field.
     fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);

@@ -271,7 +271,8 @@ impl FieldType {
                 Self::scalar("String")
             }
             TypeKind::Array(element) => {
-                // An array of a domain over an array is written as PostgreSQL's text.
+                // GraphQL's `list` has only one level, so an array of a domain over an array is
+                // written as PostgreSQL's text.
                 let element = match Self::of_type(element) {
                     Self { list: true, .. } => Self::scalar("String"),
                     one => one,

@@ -57,7 +57,7 @@ impl LargeText {
                 return;
             }
         }
-        // If the receiver was dropped, the end need not be reported.
+        // Sending fails only if the receiver was dropped. The end need not be reported then.
         let _ = to.send(Bytes::new()).await;
     }
 

@@ -48,9 +48,9 @@ impl GraphqlResponse {
     }
 
     /// Generates the whole text of the response in memory, for transports that cannot send chunks.
-    /// If parts must be generated and the text has more than `most` bytes, the response is the
-    /// error `TOO_COMPLEX` instead. A text that is already in memory has no limit. If generating
-    /// fails, the response is an internal error.
+    /// A text that is already in memory has no limit. If parts must be generated and the text has
+    /// more than `most` bytes, returns a response with the error `TOO_COMPLEX`. If generating
+    /// fails, returns a response with an internal error.
     pub async fn collect(self, most: u64) -> Self {
         let body = match self.body.into_bytes() {
             Ok(bytes) => Ok(Ok(bytes)),
@@ -278,7 +278,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`TooLong`] if there are more than `most` bytes. The rest is then not generated.
+    /// [`TooLong`] if there are more than `most` bytes. In this case the rest is not generated.
     pub async fn collect(mut self, most: u64) -> Result<Result<Bytes, WriterFailed>, TooLong> {
         let mut all = BytesMut::new();
         while let Some(bytes) = self.next().await {

@@ -2,8 +2,8 @@
 //! differ only in the values of variables.
 //!
 //! A template fits a request if every variable satisfies one of two conditions. Either the variable
-//! has the same value as when the template was made, or it is used only as a parameter of a
-//! statement and its value has the same JSON kind.
+//! has the value that it had when the template was made. Or it is used only as a parameter of
+//! statements, and its value has the JSON kind that it had then.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,8 @@ pub(crate) struct Templates(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The templates, the most recently used one last.
+    /// The templates, in the order of their most recent use. The most recently used template comes
+    /// last.
     kept: Vec<Arc<CachedTemplate>>,
     planned: u64,
     made: u64,
@@ -66,7 +67,7 @@ enum VariableCondition {
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
-/// Bytes of a budget that a template has reserved. Dropping the reservation returns them to the
+/// Bytes of a budget that a template has reserved. Dropping this value returns the bytes to the
 /// budget.
 #[derive(Debug)]
 struct Reservation {
@@ -123,7 +124,7 @@ impl Templates {
     }
 
     /// Decides whether to make a template for a request that fits no template, and counts the
-    /// decision. No template is made for the first request, or if templates are rarely used.
+    /// request. No template is made for the first request, or if templates are rarely used.
     pub(crate) fn should_make(&self) -> bool {
         let mut state = self.lock();
         state.planned += 1;

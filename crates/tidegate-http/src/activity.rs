@@ -1,5 +1,5 @@
-//! Records the recent requests of each tenant for its owner: counts for each second, and the last
-//! slow or failed statements. Each node records its own requests, in memory.
+//! Records the recent requests of each tenant for its owner: counts for each second, and the most
+//! recent slow or failed statements. Each node records its own requests, in memory.
 
 mod outline;
 
@@ -19,13 +19,13 @@ const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest number of tenants whose requests are recorded. Before another tenant is added,
-/// tenants without requests in the last [`SECONDS`] are removed. If no tenant is removed, the
-/// requests of the other tenant are not recorded.
+/// tenants without requests in the last [`SECONDS`] are removed. If none can be removed, the
+/// requests of the new tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.
 pub const CLIENT_LEFT: u16 = 499;
-/// The largest request body in bytes that is stored until the request has ended.
+/// The size in bytes of the largest request body that is stored until its request has ended.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
 /// The recent requests of all tenants.

@@ -121,7 +121,8 @@ impl App {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the store fails. The issuers that were read before then remain in use.
+    /// [`StoreError`] if the store fails. In this case the issuers of the previous read remain in
+    /// use.
     pub async fn reload_issuers(&self) -> Result<(), StoreError> {
         match &self.0.external_tokens {
             Some(tokens) => tokens.issuers().reload().await,
@@ -203,8 +204,8 @@ impl App {
         self.0.insecure_http
     }
 
-    /// Whether people may sign up. This needs a mailer for confirmation emails, unless the operator
-    /// allows sign-up without confirmation.
+    /// Whether people may sign up. Sign-up needs a mailer for confirmation emails, unless the
+    /// operator allows it without confirmation.
     pub fn allows_sign_up(&self) -> bool {
         self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
@@ -234,7 +235,8 @@ impl App {
         self.0.console.as_ref()
     }
 
-    /// The documentation; `None` if it is switched off, together with the console.
+    /// The documentation; `None` if it is switched off. It is switched off together with the
+    /// console.
     pub fn docs(&self) -> Option<&Docs> {
         self.0.docs.as_ref()
     }

@@ -38,7 +38,8 @@ impl Caller {
         }
     }
 
-    /// Checks that the token has at least one of these scopes. An empty list is always fulfilled.
+    /// Checks that the token has at least one of these scopes. Every token passes if the list is
+    /// empty.
     ///
     /// # Errors
     ///
@@ -69,9 +70,9 @@ impl Caller {
         matches!(role_use, Some(RoleUse::Member(_)))
     }
 
-    /// The login, if the caller runs as a default user, with or without a token. Anyone can get a
-    /// token of a default user, because the guest grant needs no secret. Therefore limits on
-    /// anonymous callers also apply to callers with such a token.
+    /// The caller's login if it is a default user's, with or without a token; otherwise `None`.
+    /// Anyone can get a token of a default user, because the guest grant needs no secret. Therefore
+    /// limits on anonymous callers also apply to callers with a token of a default user.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
             .filter(|login| login.role_use == RoleUse::Anonymous)
@@ -137,7 +138,7 @@ pub fn named_database_or<'a>(
 ///
 /// # Errors
 ///
-/// 401 if there is no such user; 503 if the store is down.
+/// 401 if there is no default user; 503 if the store is down.
 pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, ApiError> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
@@ -160,7 +161,8 @@ pub struct User {
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
-    /// The user with its token, if an external issuer issued the token.
+    /// The identity and the token of a user of an external issuer; `None` for a token of this
+    /// service.
     external: Option<ExternalUser>,
 }
 
@@ -276,8 +278,8 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
     )
 }
 
-/// Checks again whether the token of a user is valid. This needs no I/O, except every few seconds
-/// for a token of an external issuer.
+/// Checks again whether the token of a user is valid. The check needs no I/O, except every few
+/// seconds for a token of an external issuer.
 ///
 /// # Errors
 ///

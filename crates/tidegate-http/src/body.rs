@@ -22,8 +22,8 @@ pub struct BodyAborted;
 ///
 /// Dropping the source stops producing bytes.
 pub trait BodySource: Send {
-    /// Whether a running statement produces the bytes. Such a statement is cancelled when the
-    /// client disconnects.
+    /// Whether a running statement produces the bytes. If so, it is cancelled when the client
+    /// disconnects.
     fn is_statement(&self) -> bool {
         false
     }

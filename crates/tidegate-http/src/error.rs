@@ -31,7 +31,7 @@ use crate::report::Context;
 pub struct ApiError {
     /// The status of the response.
     pub status: StatusCode,
-    /// The error code: the value of `errorCode`, or of `error` in an OAuth response.
+    /// The error code, which is the value of `errorCode`, or of `error` in an OAuth response.
     pub code: &'static str,
     /// The message for the developer of the client.
     pub message: Cow<'static, str>,
@@ -210,7 +210,7 @@ impl ApiError {
         failure
     }
 
-    /// 406: the service has no format for the response that the client accepts.
+    /// 406: the client accepts no format that the service has for the response.
     pub fn not_acceptable(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
@@ -235,7 +235,7 @@ impl ApiError {
         )
     }
 
-    /// 429: the holder has used up its part of the memory budget.
+    /// 429: the memory budget does not allow the reservation now.
     pub fn exhausted() -> Self {
         let text = "the memory for large bodies and responses is used up; retry later, or ask for `output_format` csv or ndjson, which are streamed";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)

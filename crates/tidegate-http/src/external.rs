@@ -24,7 +24,7 @@ use identity::Identities;
 pub(crate) use identity::ExternalUser;
 
 /// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
-/// the tokens are not counted. They take about three times the counted size.
+/// the tokens take about three times this size in addition.
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
@@ -63,8 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the same issuer would be selected for a request that names `database`. `None` means
-    /// that the request names no database.
+    /// Whether the issuer of this token would also be selected for a request that names `database`;
+    /// `None` for a request that names no database.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {
@@ -123,9 +123,9 @@ impl ExternalTokens {
     ///
     /// # Errors
     ///
-    /// 401 for an invalid token, and for one of another issuer than those of the tenant; 403 if it
-    /// names neither a user nor a group of the tenant; 503 if the keys of its issuer cannot be
-    /// loaded, or if the store is down.
+    /// 401 if the token is invalid, or its issuer is none of the tenant's; 403 if the token names
+    /// neither a user nor a group of the tenant; 503 if the keys of the issuer cannot be loaded, or
+    /// if the store is down.
     pub(crate) async fn user(
         &self,
         own: &Issuer,
@@ -173,7 +173,8 @@ impl ExternalTokens {
         claims: &UnverifiedToken,
         database: Option<&str>,
     ) -> Result<Arc<TenantIssuer>, ApiError> {
-        // For example an ID token, or an access token whose signing key was removed.
+        // The token names this service as its issuer, but is not a valid access token. It may be an
+        // ID token, or its signing key may have been removed.
         if claims.issuer == own.address() {
             return Err(ApiError::invalid_token(
                 "the token is not accepted, it is not an access token of this service with a key \

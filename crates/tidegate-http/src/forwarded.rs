@@ -1,8 +1,8 @@
 //! The address and the scheme of a client whose request came through proxies. They are taken from
 //! `X-Forwarded-For` and `X-Forwarded-Proto` only if the peer is a trusted proxy, because any other
-//! client can send anything in these headers. From any other peer, these headers only show whether
-//! a proxy may have forwarded the request. `Forwarded` (RFC 7239) is not parsed. Its presence only
-//! shows that there is a proxy.
+//! client can send anything in these headers. From a peer that is not trusted, these headers only
+//! show whether a proxy may have forwarded the request. `Forwarded` (RFC 7239) is not parsed. Its
+//! presence only shows that there is a proxy.
 
 use std::net::IpAddr;
 
@@ -21,8 +21,9 @@ pub struct Peer {
     pub loopback: bool,
 }
 
-/// The client's address. This is the address of the peer. If the peer is a trusted proxy, it is the
-/// last address in `X-Forwarded-For` that does not belong to a trusted proxy.
+/// The client's address. For a trusted proxy as the peer, it is the rightmost address in
+/// `X-Forwarded-For` that does not belong to a trusted proxy. For any other peer, it is the address
+/// of the peer.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.address.to_canonical();
     let lines = headers.get_all("x-forwarded-for").iter().rev();

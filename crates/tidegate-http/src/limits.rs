@@ -47,8 +47,8 @@ pub struct Timeouts {
     pub header: Duration,
     /// How long a connection may exist without a request.
     pub idle: Duration,
-    /// The maximum delay of a request body relative to `body_rate`. The same value is the timeout
-    /// for the next byte, however fast the earlier bytes came.
+    /// How long a request body may take in addition to the time that it takes at `body_rate`. The
+    /// same value is the timeout for the next byte, however fast the earlier bytes came.
     pub body: Duration,
     /// The lowest rate of a request body, in bytes per second.
     pub body_rate: u64,

@@ -1,20 +1,19 @@
 //! The memory budget: how many bytes the bodies and collected responses of all requests together
 //! may have.
 //!
-//! A reservation succeeds only if its tenant then holds at most as many bytes as remain free. So no
-//! tenant can use up the budget: a single active tenant holds at most half of it, each of two
-//! active tenants at most a third, and so on. All anonymous callers together hold at most a third
-//! of the bytes that remain free, which is a quarter of the budget if nothing else is reserved. Of
-//! this part, the anonymous callers of one tenant hold at most half of the bytes that other
-//! anonymous callers do not hold.
+//! A reservation of a tenant succeeds only if the tenant afterwards holds at most as many bytes as
+//! are free. So no tenant can use up the budget: a single active tenant holds at most half of it,
+//! each of two active tenants at most a third, and so on. All anonymous callers together hold at
+//! most a third of the bytes that remain free, which is a quarter of the budget if nothing else is
+//! reserved. Within this third, the anonymous callers of one tenant hold at most half of what the
+//! anonymous callers of other tenants leave.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-/// The holder has used up its part of the budget. Memory becomes free when requests of the holder
-/// end.
+/// The budget does not allow the reservation now. It may allow it after other requests have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all memory for large bodies and answers is in use")]
 pub struct Exhausted;
@@ -124,8 +123,8 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve that many bytes. In this case the call reserves
-    /// nothing.
+    /// [`Exhausted`] if the holder may not reserve that many bytes now. In this case the call
+    /// reserves nothing.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.reserved += bytes;

@@ -15,7 +15,7 @@ use crate::report::Errors;
 use errors::ErrorCounts;
 
 /// The upper bounds of the latency histogram in seconds, up to the default deadline of statements.
-/// No bound is more than 2.5 times the previous one, so that quantiles are equally precise
+/// No bound is more than 2.5 times the bound before it, so that quantiles are about equally precise
 /// everywhere.
 const BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,

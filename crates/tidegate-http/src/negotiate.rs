@@ -45,7 +45,7 @@ impl ContentType {
 }
 
 /// The name and the weight of an item in a weighted list (RFC 9110, section 12.4.2). Other
-/// parameters of the item are dropped. Without a valid weight, the weight is 1.
+/// parameters of the item are ignored. Without a valid weight, the weight is 1.
 pub fn weighted(item: &str) -> (&str, f32) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -68,7 +68,7 @@ pub fn output_format(
     headers: &HeaderMap,
 ) -> Result<OutputFormat, ApiError> {
     let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    // Nearly all clients send no `Accept` or one of the common values. These need no parsing.
+    // Nearly all clients send no `Accept`, or a common value that need not be parsed.
     if accepted
         .peek()
         .is_none_or(|value| COMMON_ACCEPT.contains(&value.as_bytes()))

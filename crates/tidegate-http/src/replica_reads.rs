@@ -1,5 +1,5 @@
-//! Chooses replicas for reads. A replica must have replayed all changes that the client knows: its
-//! own writes, and those of received events.
+//! Chooses replicas for reads. A replica must have replayed all changes that the client knows: the
+//! client's own writes, and the changes of events that it has received.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_feed::Cursor;
@@ -10,7 +10,7 @@ use crate::error::ApiError;
 
 /// The request header with positions. The response must show all changes up to these positions.
 pub const AFTER: HeaderName = HeaderName::from_static("tidegate-after");
-/// The response header with the position after the last write of the session.
+/// The response header with the position after the most recent write of the session.
 pub const POSITION: HeaderName = HeaderName::from_static("tidegate-position");
 
 /// The servers from which the statements of a request may read.
@@ -46,8 +46,8 @@ fn parse(value: &HeaderValue, reads: ReplicaReads) -> Option<ReadFrom> {
     }
 }
 
-/// The servers from which an operation on a socket may read. `sent` is the cursor of the last event
-/// that was sent.
+/// The servers from which an operation on a socket may read. `sent` is the cursor of the event that
+/// was sent most recently.
 pub fn read_after(app: &App, sent: Option<Cursor>) -> ReadFrom {
     match (app.replica_reads(), sent) {
         (None, _) => ReadFrom::Primary,

@@ -37,7 +37,7 @@ pub struct Subject {
 
 impl Subject {
     /// Stores the body until the request has ended, so that its statement can be shown to the
-    /// tenant's owner. For a long body, an empty one is stored.
+    /// tenant's owner. If the body is too long, stores an empty body.
     pub fn keep_body(&mut self, body: &Bytes) {
         if body.len() <= LONGEST_BODY {
             self.body = Some(body.clone());

@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
-/// How many bytes of a body that is too large are read and discarded. Many clients read the
-/// response only after they have sent the whole body. If the service closed the connection at once,
-/// these clients would see a broken connection instead of the error.
+/// How many bytes are read and discarded if a body is too large. Many clients read the response
+/// only after they have sent the whole body. If the service closed the connection at once, these
+/// clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
@@ -99,8 +99,8 @@ where
 {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
-    // The operating system provides memory only when it is written to. Therefore a client that
-    // announces a large body and does not send it costs no memory.
+    // The operating system provides memory only when the memory is written to. Therefore a client
+    // that announces a large body and does not send it costs no memory.
     let announced = body.size_hint().lower().min(limits.request_body);
     whole.reserve(usize::try_from(announced).unwrap_or_default());
     loop {

@@ -50,8 +50,8 @@ impl SpanContext {
     /// A new span. Its parent is the client's span in the header `traceparent`. Without a valid
     /// header, the span is the root of a new trace. `None` if the client's trace is not sampled.
     ///
-    /// The id of the span is derived from `node` and `number`. No two requests may have the same
-    /// pair.
+    /// The id of the span is derived from `node` and `number`, so no two requests may have the same
+    /// `node` and `number`.
     pub fn below(headers: &HeaderMap, node: u64, number: u64) -> Option<Self> {
         let span = mix(node ^ mix(number));
         let parent = headers

@@ -55,10 +55,10 @@ impl Accounts {
         &self.directory
     }
 
-    /// Creates a user. The record is created first, which reserves the name, then the role. If the
+    /// Creates a user. The record is created first, to reserve the name, and then the role. If the
     /// user has properties or is the default user, the claims that policies read for the role are
-    /// written last. After an error the role and the record are dropped. A member is only a record;
-    /// the role of its group is created if missing.
+    /// written at the end. After an error the role and the record are dropped again. A member is
+    /// only a record; the role of its group is created if missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
@@ -77,9 +77,9 @@ impl Accounts {
     /// limits of the role of a former default user are removed after the record was written.
     ///
     /// Group changes alter the role first, then the record. Therefore the record never shows a
-    /// right as revoked while the role still has it. If the node dies in between, repeating the
-    /// change completes it. If the record cannot be written, the role is changed back. Group
-    /// changes of a tenant are serialised, so that records and roles agree.
+    /// right as revoked while the role still has the right. If the node dies between the two steps,
+    /// repeating the change completes it. If the record cannot be written, the role is changed
+    /// back. Group changes of a tenant are serialised, so that records and roles agree.
     ///
     /// Errors: those of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
@@ -117,8 +117,8 @@ impl Accounts {
 
     /// Writes the values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a
     /// role. Writes them again if the record has changed since it was read. So after concurrent
-    /// changes, the database has the claims of the change that was recorded last. Does nothing for
-    /// a member, and for a user that does not exist any more.
+    /// changes, the database has the claims of the final record. Does nothing for a member, and for
+    /// a user that does not exist any more.
     ///
     /// Errors: [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
@@ -163,8 +163,8 @@ impl Accounts {
         self.check_drop_role(&user, reassign).await
     }
 
-    /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
-    /// `reassign`, the tenant's owner gets the objects that the role owns.
+    /// Drops a sub-user. Drops the role before the record, so that a failed attempt can be
+    /// repeated. With `reassign`, the tenant's owner gets the objects that the role owns.
     ///
     /// Errors: those of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when
     /// the role is used in other databases, or when it owns something and `reassign` is not set.

@@ -105,7 +105,7 @@ impl AuditEvent {
         }
     }
 
-    /// The detail of the event. If the event has none, the detail of its kind.
+    /// The detail of the event, or else the detail of the event's kind.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().or(self.kind.detail())
     }

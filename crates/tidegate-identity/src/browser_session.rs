@@ -22,7 +22,7 @@ pub struct BrowserSession {
     pub address: Option<IpAddr>,
     /// When the user signed in.
     pub created_at: Timestamp,
-    /// When the session was last used, accurate to a few minutes.
+    /// When the session was most recently used, accurate to a few minutes.
     pub seen_at: Timestamp,
     /// When the session expires if it is not used.
     pub expires_at: Timestamp,

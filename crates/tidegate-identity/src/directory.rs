@@ -18,8 +18,8 @@ use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey}
 /// The records of users, and the settings of tenants.
 ///
 /// The directory manages records only; [`Accounts`](crate::Accounts) manages records together with
-/// PostgreSQL roles. A change may end sessions. An issuer refuses the tokens of these sessions once
-/// it has read the ended sessions again.
+/// PostgreSQL roles. A change may end sessions. An issuer refuses the tokens of an ended session as
+/// soon as it has read the list of ended sessions again.
 #[derive(Clone, Debug)]
 pub struct UserDirectory {
     ports: Ports,
@@ -37,8 +37,8 @@ impl UserDirectory {
         }
     }
 
-    /// The same directory, whose audit events name the user `actor` and `address`. Without this,
-    /// they name the operator.
+    /// The same directory, whose audit events name the user `actor` and `address`. The audit events
+    /// of a directory without this call name the operator.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             ports: self.ports.clone(),

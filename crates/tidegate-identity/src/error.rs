@@ -28,7 +28,7 @@ pub enum Error {
     /// The second-factor code is wrong or was used already.
     #[error("wrong second-factor code")]
     WrongSecondFactor,
-    /// The passkey is unknown or was not verified. The response does not say which.
+    /// The passkey is unknown or was not verified. The response does not tell the two apart.
     #[error("the passkey was not accepted")]
     WrongPasskey,
     /// The action requires a recent sign-in.
@@ -43,7 +43,7 @@ pub enum Error {
     /// The person or the identity provider denied the login.
     #[error("the login was denied")]
     LoginDenied,
-    /// The user does not exist or the password is wrong. The response does not say which.
+    /// The user does not exist or the password is wrong. The response does not tell the two apart.
     #[error("wrong user name or password")]
     WrongCredentials,
     /// A rate limit refuses the attempt.

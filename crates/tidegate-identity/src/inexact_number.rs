@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 /// `org.id` or `orgs[0]`; `None` if there is none.
 ///
 /// `serde_json` reads a whole number of more than 64 bits as a float and so rounds it. Two
-/// different ids may then be equal. A number with an exponent, such as `1e30`, cannot be told from
-/// such a number.
+/// different ids may then be equal. A number with an exponent, such as `1e30`, looks the same after
+/// reading, so it counts as inexact too.
 pub fn inexact_number(object: &Map<String, Value>) -> Option<String> {
     let mut members = object.iter();
     members.find_map(|(name, value)| in_value(value).map(|rest| format!("{name}{rest}")))
@@ -18,7 +18,7 @@ fn in_value(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => {
             let float = number.as_f64().filter(|_| number.is_f64())?;
-            // The smallest numbers that do not fit into `u64` and `i64`.
+            // These are the limits beyond which a number does not fit into `u64` or `i64`.
             (float >= 2_f64.powi(64) || float <= -2_f64.powi(63)).then(String::new)
         }
         Value::Array(elements) => {

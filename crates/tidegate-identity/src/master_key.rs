@@ -14,7 +14,8 @@ const LENGTH: usize = 32;
 /// The HKDF salt. It makes the derived keys differ from the keys that another program derives from
 /// the same bytes.
 const SALT: &[u8] = b"tidegate";
-/// The first byte of all encrypted data. Another format would begin with another byte.
+/// The first byte of all encrypted data. It identifies the format; another format would begin with
+/// another byte.
 const SEAL_VERSION: u8 = 1;
 
 /// 32 random bytes, known only to the operator and the running service.
@@ -59,7 +60,7 @@ impl MasterKey {
         URL_SAFE_NO_PAD.encode(&self.derive("fingerprint")[..16])
     }
 
-    /// Derives the key for a purpose: always the same key for the same purpose.
+    /// Derives the key for a purpose. The same purpose always gives the same key.
     pub fn derive(&self, purpose: &str) -> Zeroizing<[u8; LENGTH]> {
         expand(&self.0, purpose)
     }

@@ -129,9 +129,9 @@ pub fn group_role(database: &str, group: &str) -> Result<String> {
     })
 }
 
-/// The role of a user: the database's name for its owner, `database/name` for others. A role of
-/// more than 63 bytes is an error, because PostgreSQL would truncate it and two users could share a
-/// role.
+/// The role of a user: the database's name for the owner, and `database/name` for other users. A
+/// role of more than 63 bytes is an error, because PostgreSQL would truncate it and two users could
+/// share a role.
 pub(crate) fn role_name(key: &UserKey) -> Result<String> {
     let role = key.to_string();
     if role.len() <= IDENTIFIER_BYTES {

@@ -11,8 +11,8 @@ pub struct Passkey {
     pub name: String,
     /// The credential as JSON, with its public key and its signature counter.
     pub record: String,
-    /// When it was created.
+    /// When the passkey was created.
     pub created_at: Timestamp,
-    /// When it was last used to sign in.
+    /// When the passkey was most recently used to sign in.
     pub used_at: Option<Timestamp>,
 }

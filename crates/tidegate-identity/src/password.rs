@@ -17,8 +17,8 @@ use pool::Pool;
 /// The allowed lengths of a password in bytes. There are no other rules, as NIST SP 800-63B
 /// recommends.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
-/// The lengths in bytes of passwords that are verified. An imported hash may be the hash of a short
-/// password.
+/// The lengths in bytes of passwords that are verified. Short passwords are included, because an
+/// imported hash may be the hash of one.
 const VERIFIED_LENGTHS: std::ops::RangeInclusive<usize> = 1..=*LENGTHS.end();
 const SALT_BYTES: usize = 16;
 
@@ -84,9 +84,9 @@ impl PasswordHasher {
         self.pool.run(self.hashing(password, random)?).await?
     }
 
-    /// The hashes of the new passwords of an array of users, each with the index of its user. At
-    /// most as many as there are hashing threads are hashed or queued at a time, over all arrays, so
-    /// that a sign-in waits only shortly behind them.
+    /// The hashes of the new passwords of an array of users, each with the index of its user. Over
+    /// all arrays, at most as many passwords as there are hashing threads are hashed or queued at a
+    /// time. So the password of a sign-in waits only a short time.
     ///
     /// Errors: those of [`Self::hash`], with the index of the user.
     pub(crate) async fn hash_all(

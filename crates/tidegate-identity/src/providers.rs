@@ -44,7 +44,7 @@ impl std::fmt::Debug for Email {
 
 /// Sends email.
 pub trait Mailer: Send + Sync {
-    /// Hands a message to a mail server. After success that server is responsible for delivery.
+    /// Hands a message to a mail server, which is then responsible for the delivery.
     fn send<'a>(&'a self, message: &'a Email) -> OutboundFuture<'a, ()>;
 }
 

@@ -19,7 +19,7 @@ const SECOND_FACTOR: &str = "second_factor";
 /// The scope of the counters of sign-ups, one for each address.
 pub(crate) const SIGN_UP: &str = "sign_up";
 /// The scope of the counters of email messages, for each user, each recipient and each address. The
-/// text is not `email`, because stored rows contain `letter`.
+/// text must stay `letter`, because stored rows contain it.
 pub(crate) const EMAIL: &str = "letter";
 /// The scope of the counters of email messages with a link that signs in, for each user. These
 /// messages have counters and a laxer limit of their own, so that an attacker who requests links
@@ -59,8 +59,8 @@ pub struct RateLimits {
 impl Default for RateLimits {
     /// For each user:
     ///
-    /// - 10 passwords, and 5 second-factor codes, in 15 minutes. The waits then grow from 30
-    ///   seconds to 15 minutes.
+    /// - 10 passwords, and 5 second-factor codes, in 15 minutes. The waits after these attempts
+    ///   grow from 30 seconds to 15 minutes.
     /// - 5 email messages in an hour. The wait is then an hour.
     /// - 5 email messages in an hour that contain a link for signing in.
     ///

@@ -49,8 +49,8 @@ pub trait RoleAdmin: Send + Sync {
     ) -> RoleFuture<'a, ()>;
 
     /// Ends the role's connections and drops the role. With `reassign`, the objects that the role
-    /// owns are given to `owner`, the role of the tenant's owner. A missing role is no error. After
-    /// an error the role is unchanged.
+    /// owns are given to `owner`, the role of the tenant's owner. It is no error if the role does
+    /// not exist. After an error the role is unchanged.
     ///
     /// Errors: [`RoleError::OwnsObjects`] if the role owns objects and `reassign` is not set;
     /// [`RoleError::CarriesRights`] if reassigned code would let others act with the owner's

@@ -11,8 +11,8 @@ use crate::{Result, Secret, SecretHash, SecureRandom};
 pub struct SecondFactor {
     /// The TOTP secret (RFC 6238), encrypted; opaque to a store.
     pub sealed_secret: Vec<u8>,
-    /// The number of the last 30-second step whose code was accepted. Codes of this or an earlier
-    /// step are refused.
+    /// The number of the most recent 30-second step whose code was accepted. Codes of this step and
+    /// of earlier steps are refused.
     pub used_step: u64,
     /// The number of unused recovery codes.
     pub recovery_codes: u64,

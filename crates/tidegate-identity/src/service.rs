@@ -46,7 +46,7 @@ pub struct IdentityService {
     master: MasterKey,
     form_key: hmac::Key,
     pending: PendingAttempts,
-    /// `None` where browsers allow no passkeys.
+    /// The passkey library; `None` if browsers allow no passkeys at the URL of the service.
     passkeys: Option<WebauthnCore>,
 }
 

@@ -63,7 +63,7 @@ pub enum EndReason {
     /// The user's password was set.
     PasswordChanged,
     /// The user became or stopped being the default user, got or lost its role, or had credentials
-    /// removed by an administrator. For a member, also: its group or properties changed.
+    /// removed by an administrator. Or the group or the properties of a member changed.
     UserChanged,
     /// The user was disabled.
     UserDisabled,

@@ -79,8 +79,8 @@ pub trait IdentityStore: Send + Sync {
     /// The groups of a tenant that have members, sorted.
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
-    /// Whether a user of the tenant has this name, ignoring case, or a dropped user had this name
-    /// as its id (see [`keep_id`](Self::keep_id)).
+    /// Whether this name is used in the tenant: a user has it, ignoring case, or a dropped user had
+    /// it as its id (see [`keep_id`](Self::keep_id)).
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -155,8 +155,8 @@ pub trait IdentityStore: Send + Sync {
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
-    /// `before`, so that rehashing does not undo a change of the password. Ends no session. Returns
-    /// whether the hash was replaced.
+    /// `before`. So storing a new hash of the same password does not undo a change of the password.
+    /// Ends no session. Returns whether the hash was replaced.
     fn set_password_hash<'a>(
         &'a self,
         key: &'a UserKey,
@@ -260,11 +260,11 @@ pub trait IdentityStore: Send + Sync {
     ) -> StoreFuture<'a, bool>;
 
     /// Marks the TOTP code of a time step as used; `false` if the code of this or a later step was
-    /// used before. Of parallel calls for one step exactly one succeeds.
+    /// used before. If several calls for one step run in parallel, exactly one succeeds.
     fn use_second_factor_step<'a>(&'a self, key: &'a UserKey, step: u64) -> StoreFuture<'a, bool>;
 
-    /// Deletes a recovery code; returns whether it existed. Of parallel calls exactly one gets
-    /// `true`.
+    /// Deletes a recovery code; returns whether it existed. If several calls run in parallel,
+    /// exactly one returns `true`.
     fn use_recovery_code<'a>(&'a self, key: &'a UserKey, code: SecretHash)
     -> StoreFuture<'a, bool>;
 
@@ -293,8 +293,8 @@ pub trait IdentityStore: Send + Sync {
         name: &'a str,
     ) -> StoreFuture<'a, bool>;
 
-    /// Replaces the record of a passkey after its use at `at`, if the record has not changed since
-    /// `read` was read. Returns whether it was replaced.
+    /// Replaces the record of a passkey that was used at `at`, if the stored record still equals
+    /// `read`. Returns whether it was replaced.
     fn use_passkey<'a>(
         &'a self,
         read: &'a Passkey,
@@ -321,8 +321,8 @@ pub trait IdentityStore: Send + Sync {
 }
 
 impl dyn IdentityStore + '_ {
-    /// Appends events to the audit log. A failure is logged and not returned, because the actions
-    /// that the events report have succeeded already.
+    /// Appends events to the audit log. A failure is only logged, because the actions that the
+    /// events report have succeeded already.
     pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
         if let Err(error) = self.append_audit(events).await {
             tracing::warn!(%error, events = events.len(), "audit events could not be written");

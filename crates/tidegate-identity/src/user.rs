@@ -83,7 +83,7 @@ pub struct User {
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
     /// `None` for a member.
     pub role: Option<String>,
-    /// The value that `tidegate.user_id()` returns for the user; `None` if that value is the user's
+    /// The value that `tidegate.user_id()` returns for the user; `None` if it returns the user's
     /// name. A member always has an id.
     pub id: Option<String>,
     /// The hash of the password, computed by this service or imported (see
@@ -91,7 +91,7 @@ pub struct User {
     pub password_hash: Option<String>,
     /// The email address.
     pub email: Option<String>,
-    /// The last email address that the user confirmed, which may differ from `email`.
+    /// The email address that the user most recently confirmed, which may differ from `email`.
     pub confirmed_email: Option<String>,
     /// A JSON object that is included in the user's tokens as a claim.
     pub properties: Option<Map<String, Value>>,
@@ -132,7 +132,7 @@ impl User {
         (!self.default_user).then(|| self.user_id())
     }
 
-    /// The email address, if the user has confirmed that it receives messages there.
+    /// The email address, if the user has confirmed that it receives messages at this address.
     pub fn verified_email(&self) -> Option<&str> {
         let email = self.email.as_deref();
         email.filter(|_| self.email == self.confirmed_email)

@@ -1,5 +1,5 @@
-//! Decides to which addresses requests for keys may go. Without this limit, a tenant could use such
-//! requests to reach the network of the service (server-side request forgery).
+//! Decides to which addresses requests for keys may go. Without a limit, a tenant could use
+//! requests for keys to reach the network of the service (server-side request forgery).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

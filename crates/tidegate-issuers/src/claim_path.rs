@@ -36,7 +36,7 @@ pub struct ClaimPathError {
     pub path: String,
     /// The byte offset at which parsing stopped.
     pub at: usize,
-    /// A description of the text that was expected at that offset.
+    /// A description of the text that was expected at `at`.
     pub expected: &'static str,
 }
 

@@ -198,8 +198,8 @@ impl IssuerDirectory {
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// Drops an issuer without reading its settings, which a later release may have stored. Its
-    /// tokens are refused within seconds on all nodes.
+    /// Drops an issuer without reading its settings, which a later release may have stored. All
+    /// nodes refuse the issuer's tokens within seconds.
     pub async fn drop_issuer(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
         if !self.issuers.delete_issuer(database, name).await? {
             return Err(DirectoryError::NotFound(name.to_owned()));

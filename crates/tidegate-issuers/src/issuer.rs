@@ -70,7 +70,7 @@ impl Issuer {
     }
 
     /// Verifies a token at the time `now`. May load the keys of the issuer. The signature check is
-    /// expensive, so callers keep the result and check it with [`recheck`](Self::recheck).
+    /// expensive, so callers should cache the result and check it with [`recheck`](Self::recheck).
     pub async fn verify(&self, token: &str, now: SystemTime) -> Result<VerifiedToken, TokenError> {
         let parsed = Token::read(token)?;
         let algorithm = SignatureAlgorithm::from_name(&parsed.header.alg)
@@ -206,7 +206,8 @@ fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>,
     let text = match path.find(claims) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => Some(text.clone()),
-        // Some issuers name users by numbers. A float may be the rounded value of several numbers.
+        // Some issuers name users by numbers. A float is refused, because it may be the rounded
+        // value of several numbers.
         Some(Value::Number(number)) => (!number.is_f64()).then(|| number.to_string()),
         Some(_) => None,
     };

@@ -33,7 +33,7 @@ struct Loaded {
     at: Instant,
 }
 
-/// The last request for the keys.
+/// The most recent request for the keys.
 #[derive(Debug)]
 struct Attempt {
     at: Instant,
@@ -109,8 +109,8 @@ impl KeyCache {
         }
     }
 
-    /// Loads the keys in a separate task. Otherwise a caller whose client disconnects would end the
-    /// request for the keys, for which other callers may wait.
+    /// Loads the keys in a separate task. Without the task, a caller whose client disconnects would
+    /// end the request for the keys, although other callers may wait for it.
     async fn refresh_in_task(self: &Arc<Self>) -> Option<FetchError> {
         let cache = Arc::clone(self);
         let task = tokio::spawn(async move { cache.refresh().await });
@@ -118,7 +118,7 @@ impl KeyCache {
     }
 
     /// Loads the keys, unless they were requested in the last ten seconds. Concurrent callers wait
-    /// for the same request. Returns the error of the last request; `None` if it succeeded.
+    /// for the same request. Returns the error of the most recent request; `None` if it succeeded.
     async fn refresh(&self) -> Option<FetchError> {
         let mut attempt = self.attempt.lock().await;
         if let Some(last) = &*attempt

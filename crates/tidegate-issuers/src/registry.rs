@@ -35,11 +35,11 @@ pub struct TenantIssuer {
     is_retired: AtomicBool,
 }
 
-/// Why no issuer verifies a token.
+/// The reason why no issuer was selected to verify a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
-    /// accept them.
+    /// accept tokens of this issuer.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
     /// The issuer is known, but the token is for none of the expected audiences.
@@ -117,8 +117,8 @@ impl IssuerRegistry {
     /// keys.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _guard = self.reload.lock().await;
-        // The version is read before the records. If the records change in between, the version
-        // that is kept is older, and the next call reads the records again.
+        // The version is read before the records. If the records change between the two reads, the
+        // stored version is older than the records, and the next call reads them again.
         let version = self.store.issuers_version().await?;
         let known = self.known();
         if known.version.as_ref() == Some(&version) {

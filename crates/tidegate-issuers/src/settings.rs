@@ -17,9 +17,9 @@ const MOST_CLOCK_SKEW: u64 = 300;
 /// The settings of an issuer whose tokens a tenant accepts.
 ///
 /// Nodes of several releases read the same stored settings, so members that this release does not
-/// know are kept and have no effect. A later release may want a setting that restricts the accepted
-/// tokens. The setting must then replace a required member, so that older nodes refuse the issuer
-/// instead of ignoring the restriction.
+/// know are stored unchanged and have no effect. A later release may want a setting that restricts
+/// the accepted tokens. The setting must then replace a required member, so that older nodes refuse
+/// the issuer instead of ignoring the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery

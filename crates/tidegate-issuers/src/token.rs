@@ -75,7 +75,8 @@ impl<'t> Token<'t> {
         let repeated = TokenError::Malformed("its header has a duplicate member");
         let header = Value::Object(header.distinct().ok_or(repeated)?);
         let header = TokenHeader::deserialize(header).map_err(|_| malformed)?;
-        // The token has extensions that this service does not understand (section 4.1.11).
+        // A token with critical extensions must be refused, because this service understands none
+        // (section 4.1.11).
         if header.crit.is_some() {
             return Err(TokenError::Malformed("its header has critical extensions"));
         }

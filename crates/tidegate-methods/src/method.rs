@@ -18,11 +18,11 @@ pub struct Record {
     pub definition: Definition,
     /// The name of the user who defined the method.
     pub creator: String,
-    /// Whether the tenant's owner wrote `q`. If so, the statement may run on shared connections of
+    /// Whether the tenant's owner wrote `q`, so that the statement may run on shared connections of
     /// the tenant.
     pub by_owner: bool,
-    /// The types that the last dry run inferred. `None` before the first dry run, and after a
-    /// change of `q` or a type hint.
+    /// The types that the most recent dry run inferred. `None` before the first dry run, and after
+    /// a change of `q` or a type hint.
     pub signature: Option<Signature>,
     /// The version of the method, which changes with every write.
     pub version: u64,
@@ -66,8 +66,8 @@ impl Method {
         &self.record.definition
     }
 
-    /// The types that the last dry run inferred; `None` before the first one, and after a change of
-    /// `q` or a type hint.
+    /// The types that the most recent dry run inferred; `None` before the first dry run, and after
+    /// a change of `q` or a type hint.
     pub fn signature(&self) -> Option<&Signature> {
         self.record.signature.as_ref()
     }

@@ -22,7 +22,7 @@ pub struct Info<'a> {
 }
 
 /// The document for these methods as JSON text, with the methods sorted by name. If a method had no
-/// dry run, its parameters have names but no types, and its rows any content.
+/// dry run, its parameters have names but no types, and its rows may have any content.
 pub fn document(info: &Info<'_>, methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());

@@ -174,7 +174,7 @@ impl Registry {
     }
 
     /// Changes all of the methods or none. Returns their names after the change. Concurrent changes
-    /// of a method are serialized, and each applies to the result of the previous one.
+    /// of a method are serialized, and each applies to the result of the change before it.
     ///
     /// # Errors
     ///
@@ -303,8 +303,8 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-/// The state of a method after a patch. The user who sends `q` becomes its author, even if `q` is
-/// unchanged.
+/// The state of a method after a patch. The user who sends `q` becomes the author of `q`, even if
+/// the text is unchanged.
 fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     let after = patch.apply(&before.definition);
     Revision {

@@ -5,8 +5,8 @@
 //! - Every method takes the tenant first and sees nothing of other tenants.
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
 //! - A write of several methods is atomic, also with concurrent writes.
-//! - Each write gives its methods a new version, which no method of that name ever had, including
-//!   removed methods. [`MethodStore::put_signature`] keeps the version.
+//! - Each write gives its methods a new version, which no method of the same name ever had,
+//!   including removed methods. [`MethodStore::put_signature`] does not change the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
 //!   notification, because nodes do not cache that a method is missing. The notification has the
 //!   tenant and the names (for a rename, the old name). The nodes then call
@@ -44,7 +44,7 @@ pub struct NewMethod {
     pub definition: Definition,
     /// The name of the user who defines the method.
     pub creator: String,
-    /// Whether that user is the tenant's owner.
+    /// Whether the creator is the tenant's owner.
     pub by_owner: bool,
 }
 

@@ -83,7 +83,7 @@ enum Helper {
 }
 
 /// The TypeScript text for these methods, with the methods sorted by name. If a method had no dry
-/// run, its parameters and rows have any content.
+/// run, its parameters and rows may have any content.
 pub fn interfaces(methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());

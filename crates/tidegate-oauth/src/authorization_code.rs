@@ -9,7 +9,7 @@ use crate::Scopes;
 pub struct AuthorizationCode {
     /// The code's hash.
     pub hash: SecretHash,
-    /// The client that may redeem it.
+    /// The client that may redeem the code.
     pub client_id: String,
     /// The redirect URI of the request, byte by byte.
     pub redirect_uri: String,
@@ -21,8 +21,8 @@ pub struct AuthorizationCode {
     pub nonce: Option<String>,
     /// The user who approved the request.
     pub user: UserKey,
-    /// The browser session in which the code was issued. `None` after that session has ended; an
-    /// unused code is then void.
+    /// The browser session in which the code was issued. `None` after the browser session has
+    /// ended; an unused code is then void.
     pub browser: Option<SecretHash>,
     /// When the code expires.
     pub expires_at: Timestamp,

@@ -64,7 +64,7 @@ pub enum ClientAuthentication {
     Confidential {
         /// The current secret.
         current: SecretHash,
-        /// The secret before the last rotation; `None` if the secret was never rotated.
+        /// The secret before the most recent rotation; `None` if the secret was never rotated.
         previous: Option<ExpiringSecret>,
     },
 }

@@ -37,8 +37,8 @@ pub struct CreatedClient {
 
 /// The records of clients.
 ///
-/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses the tokens of these
-/// sessions from its next `refresh_denylist` on.
+/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses the tokens of an ended
+/// session from its next `refresh_denylist` on.
 #[derive(Clone, Debug)]
 pub struct ClientDirectory {
     ports: Ports,

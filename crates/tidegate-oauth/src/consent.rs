@@ -12,6 +12,6 @@ pub struct Consent {
     pub client_id: String,
     /// The scopes that the user consented to.
     pub scopes: Scopes,
-    /// When the consent was given, or last extended.
+    /// When the consent was given, or most recently extended to more scopes.
     pub given_at: Timestamp,
 }

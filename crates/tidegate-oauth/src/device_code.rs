@@ -23,7 +23,7 @@ pub struct DeviceCode {
     pub client_id: String,
     /// The scopes that the device requested.
     pub scopes: Scopes,
-    /// Whether a user has approved or denied the request, or the code was redeemed.
+    /// The state of the code: pending, approved, denied, or redeemed.
     pub state: DeviceState,
     /// The minimum time between two polls, in whole seconds.
     pub interval: Duration,
@@ -34,7 +34,7 @@ pub struct DeviceCode {
 }
 
 /// The user who approved a device, and the browser session of the approval. The approval is void
-/// when that session ends.
+/// when this browser session ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The user who approved the device.
@@ -79,9 +79,9 @@ pub struct DevicePoll {
 }
 
 impl DeviceCode {
-    /// The time by which a poll may be early, because clocks and networks are not exact.
+    /// How early a poll may be, because clocks and networks are not exact.
     pub const GRACE: Duration = Duration::from_millis(500);
-    /// The time by which every poll that is too early lengthens the interval (RFC 8628, section
+    /// The time that is added to the interval by each poll that is too early (RFC 8628, section
     /// 3.5).
     pub const SLOWER: Duration = Duration::from_secs(5);
 

@@ -43,7 +43,7 @@ pub enum Error {
     /// The client is public or names no service user, so it has no grant `client_credentials`.
     #[error("the client has no service user")]
     NoServiceUser,
-    /// This caller may not create personal access tokens; the text is the reason.
+    /// The caller may not create personal access tokens; the text is the reason.
     #[error("{0}")]
     PersonalTokenRefused(&'static str),
     /// The user has the maximum number of personal access tokens.
@@ -69,7 +69,7 @@ pub enum Error {
     #[error("the redirect address is not registered")]
     UnregisteredRedirect,
     /// The authorization code is unknown, used or expired, or was issued for another client,
-    /// redirect URI or challenge. The response does not say which.
+    /// redirect URI or challenge. The response does not distinguish these cases.
     #[error("invalid authorization code")]
     InvalidCode,
     /// The person has not decided about the device yet.
@@ -112,7 +112,8 @@ pub enum Error {
     /// There is no client with this id.
     #[error("unknown client")]
     UnknownClient,
-    /// There is no client with this id. The guest endpoint reports this with another error code.
+    /// There is no client with this id, for a request to the guest endpoint, which has an error
+    /// code of its own for it.
     #[error("unknown client")]
     UnknownGuestClient,
     /// The secret of a confidential client is wrong or missing, or a public client asks for

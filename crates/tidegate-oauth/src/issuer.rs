@@ -222,8 +222,8 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The public keys as a JWK set (RFC 7517), as JSON text. It changes only when keys do, so it
-    /// may be cached for minutes.
+    /// The public keys as a JWK set (RFC 7517), as JSON text. The text changes only when keys
+    /// change, so it may be cached for minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()
     }

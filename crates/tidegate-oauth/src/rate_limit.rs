@@ -25,8 +25,9 @@ pub struct RateLimits {
     pub client: AttemptLimit,
     /// The limit on guest sessions that are opened from one address.
     pub guest: AttemptLimit,
-    /// The number of guest sessions of a tenant that are kept even if they are idle. If a tenant
-    /// has more guest sessions, the others are deleted unless they were refreshed within a day.
+    /// The number of guest sessions of a tenant that are never deleted for being idle. If a tenant
+    /// has more guest sessions, the oldest beyond this number are deleted unless they were
+    /// refreshed within a day.
     pub guest_sessions: u32,
     /// The limit on device codes that are requested from one address.
     pub device: AttemptLimit,

@@ -11,9 +11,10 @@ const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 /// Whether a client may register this URI. It must be absolute, ASCII and without a fragment, and
 /// have one of these schemes:
 ///
-/// - `https`, with a host and without user info, which would hide the host.
-/// - `http`, only to this machine, because others can read a code that is sent in the clear (RFC
-///   8252, section 7.3; RFC 9700, section 2.6).
+/// - `https`, with a host and without user info, because user info can make another host look like
+///   the target.
+/// - `http`, only to this machine, because a code that crosses a network unencrypted can be read
+///   (RFC 8252, section 7.3; RFC 9700, section 2.6).
 /// - A reversed domain name (RFC 8252, section 7.1), which excludes `javascript:` and `data:`.
 pub(crate) fn is_registrable(uri: &str) -> bool {
     match parts(uri) {

@@ -106,8 +106,8 @@ impl Scopes {
         identity & !self.0 == 0 && (!self.narrows() || (narrowing != 0 && narrowing & !self.0 == 0))
     }
 
-    /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). Scopes that are
-    /// not requested are left out. But a request without a narrowing scope keeps the narrowing
+    /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). It has only the
+    /// scopes of `asked`. But if `asked` has no narrowing scope, the set also has the narrowing
     /// scopes of `self`, because the token would otherwise have all rights.
     ///
     /// Errors: [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.

@@ -17,7 +17,7 @@ pub struct Session {
     pub client_id: String,
     /// The grant that opened the session.
     pub grant: GrantKind,
-    /// The scopes of its tokens.
+    /// The scopes of the session's tokens.
     pub scopes: Scopes,
     /// The name and the hash of the token, if the session is a personal access token.
     pub personal: Option<Box<PersonalToken>>,
@@ -28,8 +28,8 @@ pub struct Session {
     pub authenticated_at: Timestamp,
     /// When the session was opened.
     pub created_at: Timestamp,
-    /// When the session was opened or last refreshed; for a personal access token, when the token
-    /// was last used.
+    /// When the session was opened or most recently refreshed; for a personal access token, when
+    /// the token was most recently used.
     pub refreshed_at: Timestamp,
     /// When the session expires unless it is refreshed. A refresh moves this time, but not beyond
     /// `closes_at`.

@@ -63,7 +63,7 @@ pub struct Lifetimes {
     pub key_active: Duration,
     /// How long a key is published before it may sign.
     pub key_notice: Duration,
-    /// How long events stay in the audit log.
+    /// How long events are stored in the audit log.
     pub audit: Duration,
 }
 
@@ -93,6 +93,6 @@ impl Lifetimes {
 }
 
 /// A denylist refresh also reads the sessions that ended in this period before the previous
-/// refresh. Another node may have a slow transaction or a slow clock, so the end of a session may
-/// be visible only after a refresh that began later.
+/// refresh. The overlap is needed because another node may have a slow transaction or a slow clock:
+/// an end with an earlier time may become visible only after a refresh that began later.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

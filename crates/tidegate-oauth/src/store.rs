@@ -21,8 +21,8 @@ pub enum RefreshOutcome {
     Accepted(Session),
     /// The session does not exist, has ended or has expired.
     Invalid,
-    /// A later token of the session was presented before. The session is unchanged; the caller of
-    /// the store must end it.
+    /// A later token of the session was presented before. The store has not changed the session;
+    /// the calling function must end the session.
     Reused,
 }
 
@@ -128,7 +128,7 @@ pub trait IssuerStore: IdentityStore {
 
     /// Deletes a consent and, in the same transaction, the codes of this user and client that are
     /// not redeemed yet: authorization codes and approved device codes. Returns whether the consent
-    /// existed; the codes are deleted in any case.
+    /// existed. The codes are deleted even if it did not exist.
     fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Ends a session; `false` if it has ended already or does not exist.
@@ -162,9 +162,8 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions that were last refreshed before `before`. Keeps the most recently
-    /// refreshed guest sessions of each tenant; `kept` is their number. Returns the number of
-    /// deleted rows.
+    /// Deletes guest sessions that were not refreshed since `before`, except the `kept` most
+    /// recently refreshed guest sessions of each tenant. Returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
     /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code
@@ -176,8 +175,8 @@ pub trait IssuerStore: IdentityStore {
 
     /// Redeems a code in one atomic step: adds the session, and stores the session's id with the
     /// code. Does nothing unless the code is unused and not expired at the session's `created_at`,
-    /// and its browser session exists. Returns whether the code was redeemed; of parallel calls
-    /// exactly one gets `true`.
+    /// and the code's browser session exists. Returns whether the code was redeemed. If several
+    /// calls run in parallel, exactly one returns `true`.
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code; `false` if its user code exists already. The store deletes the

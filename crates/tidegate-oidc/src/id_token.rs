@@ -35,7 +35,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// A boolean. Some providers send it as a string.
+/// A boolean, which some providers send as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Flag {

@@ -45,7 +45,8 @@ impl Providers {
                 return Err(Error::InsecureUrl(insecure.to_owned()));
             }
         }
-        // A redirect is not followed, because that would send secrets to another server.
+        // Redirects are not followed, because a redirected request would send secrets to another
+        // server.
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)

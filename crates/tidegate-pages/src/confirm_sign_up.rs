@@ -43,7 +43,8 @@ where
             Err(Error::Identity(IdentityError::InvalidLink)) => {
                 return Ok(invalid_link_page(&context));
             }
-            // Most likely, a parallel request with the same link has created the user.
+            // Most likely, a parallel request with the same link has created the user. The form
+            // shows the error.
             Err(error) => refused = Some(FormError::of("", error)?),
         }
     }

@@ -36,7 +36,7 @@ pub(super) async fn sign_in(
 }
 
 /// The form error of a passkey, shown beside `field`. If the question was used or is too old, the
-/// person can try again, because the page then has a new question.
+/// person can try again with the new question of the page.
 fn refused(field: &'static str, error: IdentityError) -> Result<FormError, ApiError> {
     if matches!(error, IdentityError::InvalidLink) {
         return FormError::of(field, IdentityError::WrongPasskey);

@@ -31,10 +31,11 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    // A proxy on this machine also connects from a loopback address, for clients of other machines.
+    // The address of the connection is not enough, because a proxy on this machine also connects
+    // from a loopback address, for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
-    // Programs that preview links send `HEAD`. Such a request must not use up the link.
+    // Programs that preview links send `HEAD`, which must not use up the link.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }

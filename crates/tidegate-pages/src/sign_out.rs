@@ -60,7 +60,7 @@ where
 }
 
 /// The URL to which the browser goes after sign-out: the parameter `redirect_uri`, if a client has
-/// registered that URL. Otherwise `None`.
+/// registered this URL; otherwise `None`.
 async fn next(context: &PageContext<'_>) -> Result<Option<String>, ApiError> {
     let Some(uri) = context.parameter("redirect_uri") else {
         return Ok(None);

@@ -55,9 +55,9 @@ where
     Ok(context.show("Create an account", &card, more))
 }
 
-/// If email is configured, sends a message, and the user is created after the confirmation.
-/// Otherwise creates the user at once. The browser then goes to `next`, and finally to `returns_to`.
-/// The inner error is an error of the form.
+/// Sends a message to confirm the email address if email is configured; the link in the message
+/// creates the user. Otherwise creates the user at once. The browser then goes to `next`, and
+/// finally to `returns_to`. The inner error is an error of the form.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

@@ -54,8 +54,8 @@ pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>)
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
-    // This policy cuts the page off from the window that opened it. It is not set on redirects, so
-    // a browser that is only redirected keeps its opener.
+    // The policy cuts the page off from the window that opened it. Redirects do not have the
+    // policy, so a browser that is only redirected keeps its opener.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response

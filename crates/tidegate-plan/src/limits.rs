@@ -1,7 +1,8 @@
 //! Limits on the size of a response.
 
-/// Limits on the response to a request. Rows are never dropped silently: if one of the first two
-/// limits cut a list, its path is in [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
+/// Limits on the response to a request. Rows are never left out silently: if one of the first two
+/// limits cut a list, the path of the list is in
+/// [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of rows of a list if the request has no `limit`.

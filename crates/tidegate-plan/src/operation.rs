@@ -122,7 +122,7 @@ pub struct Subfield {
     pub key: Arc<str>,
     /// The content of the subfield.
     pub output: SubfieldOutput,
-    /// Whether the subfield's GraphQL type is non-null. If so, a field error makes the enclosing
+    /// Whether the subfield's GraphQL type is non-null, so that a field error makes the enclosing
     /// value null.
     pub not_null: bool,
 }
@@ -157,7 +157,8 @@ pub struct Insert<'a> {
     /// The rows, each as a JSON object. A missing column gets its default. An explicit null is
     /// stored as NULL.
     pub rows: Vec<Json<'a>>,
-    /// How errors name a row: as an element of `objects` with its index (`true`), or as `data`.
+    /// How errors name a row. `true` means as an element of `objects` with its index, `false` means
+    /// as `data`.
     pub listed: bool,
     /// How a row that conflicts with an existing row is handled; `None` if it is an error.
     pub on_conflict: Option<OnConflict>,

@@ -11,15 +11,16 @@ use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Role, Waiter};
 use super::state::{Action, State};
 
-/// How long a role still counts as shared after an anonymous caller or a member last requested a
-/// connection.
+/// How long a role still counts as shared after the most recent request of an anonymous caller or a
+/// member for a connection.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
-    /// Takes an idle connection of the login's role: preferably the connection that the same OAuth
-    /// session used last, otherwise the most recently used connection. Returns the connection, and
-    /// whether another OAuth session used it last. `None` if the role has no idle connection with
-    /// the settings that the login needs, or if the limit of the database is reached.
+    /// Takes an idle connection of the login's role: preferably one whose most recent user was the
+    /// same OAuth session, otherwise the most recently used connection. Returns the connection, and
+    /// whether another OAuth session was its most recent user. `None` if the role has no idle
+    /// connection with the settings that the login needs, or if the limit of the database is
+    /// reached.
     pub(super) fn claim(
         &mut self,
         login: &Login,
@@ -48,8 +49,8 @@ impl<K: Connector> State<K> {
         Some((entry, session_changed))
     }
 
-    /// Handles a connection that has become free: closes it, gives it to a waiting request, or
-    /// keeps it as idle. `from` is the phase that ends.
+    /// Handles a connection that has become free: closes it, gives it to a waiting request, or adds
+    /// it to the idle connections. `from` is the phase that ends.
     pub(super) fn put_back(
         &mut self,
         entry: Box<PoolEntry<K>>,

@@ -27,8 +27,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Opens the circuit breaker, because PostgreSQL could not be reached. Returns whether it was
-    /// closed before. If it was closed, the caller must start to probe.
+    /// Opens the circuit breaker, because PostgreSQL could not be reached. Returns `true` if it was
+    /// closed before; the calling function must then start to probe.
     pub(super) fn trip(&mut self, cause: Cause, now: Instant) -> bool {
         let was_closed = !self.is_open();
         if was_closed {

@@ -76,8 +76,8 @@ pub trait Connector: Send + Sync + 'static {
     /// How to recycle a connection that is returned. Must not block.
     fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
-    /// Whether the server may still run a statement of an unusable connection. If so, the
-    /// connection counts against the limits until [`Connector::close_and_wait`] returns.
+    /// Whether the server may still run a statement of an unusable connection. Such a connection
+    /// counts against the limits until [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false
@@ -96,9 +96,9 @@ pub trait Connector: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection while the server may still run a statement of it. Returns when the
-    /// server no longer runs the statement, however long that takes. The default only closes the
-    /// connection; override it if [`Connector::may_run`] can return `true`.
+    /// Closes a connection while the server may still run a statement of it. Returns only when the
+    /// server no longer runs the statement, however long the statement takes. The default only
+    /// closes the connection; override it if [`Connector::may_run`] can return `true`.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The upper bounds of the buckets of [`Counters::waits`], in milliseconds. A last bucket without a
-/// bound follows.
+/// The upper bounds of the buckets of [`Counters::waits`], in milliseconds. A further bucket
+/// without a bound follows them.
 pub const WAIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 250, 500, 1_000, 2_500];
 
 /// Counts of events since the start.

@@ -18,8 +18,8 @@ impl<K: Connector> State<K> {
     /// than their share come first. Among equal roles, the connection that has been idle longest is
     /// closed.
     ///
-    /// The most recently used connection of a role is always checked out first. If a connection has
-    /// been idle for long, the role has therefore not needed it for parallel requests during that
+    /// The most recently used connection of a role is always checked out first. Therefore, if a
+    /// connection has been idle for long, the role has not needed it for parallel requests in this
     /// time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {

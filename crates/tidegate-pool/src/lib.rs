@@ -116,8 +116,8 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Whether one request may keep a connection of the login's role for itself for a long time.
-    /// That is the case if the role holds other connections too, or may hold only one.
+    /// Whether one request may keep a connection of the login's role for itself for a long time. It
+    /// may if the role holds other connections too, or if the role may hold only one connection.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));
@@ -128,8 +128,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Closes the idle connections to a database at once, and connections in use when they are
-    /// returned. Returns the number of connections in use. [`Pool::stats`] shows when these are
-    /// closed.
+    /// returned. Returns the number of connections in use. [`Pool::stats`] shows when the
+    /// connections in use are closed.
     pub fn close(&self, database: &DatabaseName) -> usize {
         self.inner
             .change(|state, actions| state.close(database, None, actions))
@@ -177,8 +177,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Changes the limit on the connections of all roles together. If the pool holds more
-    /// connections, idle ones are closed at once, and others when they are returned. Returns how
-    /// many connections above the limit are left.
+    /// connections, it closes idle connections at once, and others when they are returned. Returns
+    /// how many connections above the limit are left.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         let now = Instant::now();
         self.inner
@@ -340,7 +340,7 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
 }
 
 /// Runs until the pool is dropped. Closes connections that have been idle for too long or are too
-/// old, and serves waiting requests, because a delay may have ended.
+/// old. Also serves waiting requests, because a delay that prevented a login may have ended.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

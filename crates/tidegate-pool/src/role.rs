@@ -38,7 +38,8 @@ pub(super) struct Role<K: Connector> {
     /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
     /// settings that the role cannot change.
     pub(super) has_many_callers: bool,
-    /// When an anonymous caller or a member last requested a connection of the role.
+    /// The time of the most recent request of an anonymous caller or a member for a connection of
+    /// the role.
     pub(super) many_callers_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
@@ -104,7 +105,8 @@ impl<K: Connector> Role<K> {
     }
 
     /// The sum of the times for which the role's requests have waited since the role's latest
-    /// login. The time before that login is not counted, because it was the reason for the login.
+    /// login. Waiting before the latest login is not counted, because it was the reason for that
+    /// login.
     fn waited(&self, now: Instant) -> Duration {
         let times = self.waiters.iter().map(|waiter| {
             let since = self

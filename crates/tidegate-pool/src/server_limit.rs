@@ -10,7 +10,7 @@ use super::connector::Cause;
 /// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the limit is kept if no other login is tried although one is allowed.
+/// How long the limit applies if no other login is tried although one is allowed.
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
@@ -72,7 +72,7 @@ impl ServerLimit {
         bound.min(capacity)
     }
 
-    /// Why the limit is below the capacity; `None` if it is not.
+    /// The reason why the limit is below the capacity; `None` if it is not below.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.found.as_ref().map(|found| &found.cause)
     }

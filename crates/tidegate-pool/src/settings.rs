@@ -10,7 +10,7 @@ pub struct Settings {
     /// The limit on the connections of a role that only one user uses. A role that several callers
     /// share may have a quarter of `capacity`, and a database half of `capacity`.
     pub per_role: usize,
-    /// The limit on waiting requests. One database may have half as many.
+    /// The limit on waiting requests. One database may have half of this number.
     pub queue: usize,
     /// The longest wait of a request.
     pub wait: Duration,

@@ -21,7 +21,7 @@ use super::settings::Settings;
 /// An action that is performed after the lock is released.
 pub(super) enum Action<K: Connector> {
     /// Open a connection of the role. The number identifies the event at which this was decided.
-    /// The last value is a connection to close first; `None` if no connection has to be closed.
+    /// The third value is a connection to close first; `None` if no connection has to be closed.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
     Close(Box<PoolEntry<K>>),
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
@@ -34,8 +34,9 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the event at which the database's first waiting request arrived, or at which
-    /// the database was served last. The database with the smallest number is served next.
+    /// The number of the event at which the database's first waiting request arrived, or of the
+    /// most recent event at which it was served. The database with the smallest number is served
+    /// next.
     pub(super) last_served: u64,
     closed_before: u64,
 }
@@ -153,8 +154,8 @@ impl<K: Connector> State<K> {
         self.remove_if_empty(key);
     }
 
-    /// Removes a role without connections and waiting requests, and its database if that was the
-    /// last role.
+    /// Removes a role without connections and waiting requests, and its database if no role of the
+    /// database is left.
     pub(super) fn remove_if_empty(&mut self, key: &PoolKey) {
         let Some(tenant) = self.tenants.get_mut(&key.database) else {
             return;

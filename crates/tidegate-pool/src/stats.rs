@@ -13,7 +13,7 @@ pub struct PoolStats {
     pub held: usize,
     /// How many requests wait.
     pub waiting: usize,
-    /// Whether PostgreSQL was reachable at the last attempt.
+    /// Whether PostgreSQL was reachable at the most recent attempt.
     pub reachable: bool,
     /// The roles with connections or waiting requests, in no particular order.
     pub roles: Vec<RoleStats>,
@@ -41,8 +41,8 @@ pub struct RoleStats {
 }
 
 impl PoolStats {
-    /// How many connections are checked out, being reset, or waiting for their last statement to
-    /// end.
+    /// How many connections are checked out, being reset, or being closed while a statement may
+    /// still run on them.
     pub fn busy(&self) -> usize {
         let of = |role: &RoleStats| role.checked_out + role.resetting + role.closing;
         self.roles.iter().map(of).sum()

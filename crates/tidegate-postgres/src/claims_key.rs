@@ -17,9 +17,9 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
      $3::pg_catalog.text), true) IS NULL";
 
 /// Selects the generation of the key with which the functions of a database check claims, as
-/// `integer`. Returns no row if the functions do not exist, or if another role could replace their
-/// code, because it owns one of their schemas or a function in these schemas. If the current role
-/// is a superuser, objects of other superusers count as its own.
+/// `integer`. Returns no row if the functions do not exist. Also returns no row if another role
+/// owns one of their schemas or a function in these schemas, because this role could replace their
+/// code. If the current role is a superuser, objects of other superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
@@ -40,8 +40,8 @@ pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', ge
 pub const CLAIMS_REFUSED: &str =
     "the claims of this transaction are missing or were not set by Tidegate";
 
-/// The key with which the functions of a tenant's database check claims. It is derived from the
-/// master key. It is stored only in the database, where no role but the service's can read it.
+/// The key with which the functions of a tenant's database check claims. The key is derived from
+/// the master key. It is stored only in the database, where only the service's role can read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsKey([u8; 16]);
 

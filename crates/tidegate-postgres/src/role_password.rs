@@ -26,8 +26,8 @@ pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
 /// The SCRAM verifier of a password (PostgreSQL, `pg_authid.rolpassword`; RFC 5802 section 3) with
 /// one iteration.
 ///
-/// More iterations would only slow down guessing. A password of [`role_password`] has 256 bits and
-/// cannot be guessed, so a login computes one iteration instead of 4,096.
+/// One iteration is enough, although 4,096 are usual. More iterations only slow down guessing, and
+/// a password of [`role_password`] has 256 bits and cannot be guessed.
 pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     let salted = hmac(password.as_bytes(), &[salt, &1_u32.to_be_bytes()]);
     let client_key = hmac(&salted, &[b"Client Key"]);

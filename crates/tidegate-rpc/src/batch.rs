@@ -22,16 +22,16 @@ use crate::result::{Discard, ResultWriter};
 enum BatchFailure {
     /// These calls failed, in ascending order of their indexes.
     Calls(Vec<(usize, Error)>),
-    /// No single call caused the failure. For example, no connection could be opened. Every call
-    /// gets this error as its response.
+    /// No single call caused the failure, for example because no connection could be opened. Every
+    /// call gets this error as its response.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed: after a conflict with a concurrent write, or if a definition
-    /// changed after a statement that uses it was prepared.
+    /// Whether a retry may succeed, because the batch conflicted with a concurrent write, or
+    /// because a definition changed after a statement that uses it was prepared.
     fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",

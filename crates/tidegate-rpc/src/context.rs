@@ -36,7 +36,7 @@ impl Context<'_> {
 /// The outcome of dispatching a message.
 #[derive(Debug, Default)]
 pub struct DispatchOutcome {
-    /// Whether there is a response. There is none if all calls are notifications.
+    /// Whether there is a response. A message whose calls are all notifications has none.
     pub answered: bool,
     /// The errors, for the log and the metrics. Calls that were only rolled back are not included.
     pub errors: Vec<Error>,

@@ -6,8 +6,8 @@ use tidegate_methods::StoreError;
 use tidegate_sql::InputError;
 use tidegate_values::ValueError;
 
-/// The reason why a call has no result. [`crate::Reply`] decides which part of it the response
-/// shows.
+/// The reason why a call has no result. [`crate::Reply`] decides which part of the reason the
+/// response shows.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The message is not JSON.
@@ -54,7 +54,8 @@ pub enum Error {
     /// The call was rolled back, because another call of the batch failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
-        /// The error object of the call that failed, if no other response contains it.
+        /// The error object of the call that failed; `None` if the response to that call contains
+        /// it.
         cause: Option<Arc<str>>,
     },
 }

@@ -19,7 +19,7 @@ pub trait Output: Send {
     /// call.
     fn check(&mut self) -> Result<()>;
 
-    /// Drops all bytes that were written.
+    /// Discards all bytes that were written.
     fn clear(&mut self);
 }
 

@@ -183,7 +183,7 @@ struct Data<'a> {
     /// The name of the parameter that is missing, unknown or invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<&'a str>,
-    /// The path of that parameter's value, such as `params[2].tags[1]`.
+    /// The path of the parameter's value, such as `params[2].tags[1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,8 +14,8 @@ use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 /// The compression levels. They are low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;
-/// The smallest response that is compressed, in bytes. Below this, compression costs more than it
-/// saves.
+/// The smallest response that is compressed, in bytes. For smaller responses, compression costs
+/// more than it saves.
 const MIN_SIZE: u64 = 1024;
 /// The maximum size in bytes of a response that is compressed before it is sent, so that its length
 /// is known. A larger response is compressed while it is sent.
@@ -47,7 +47,7 @@ impl Encoding {
                 }
             }
         }
-        // A `*` stands for the codings that are not listed. It does not select zstd, because some
+        // A `*` stands for the codings that are not listed. For zstd it is ignored, because some
         // clients that send `*` do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);

@@ -1,7 +1,7 @@
 //! Sends spans to an OpenTelemetry collector: OTLP over HTTP with JSON (OTLP 1, section 2.4).
 //!
 //! Only plain HTTP is supported, because a collector runs next to the service. Spans that the
-//! collector does not accept in time are dropped. The log reports how many.
+//! collector does not accept in time are discarded, and the log reports their number.
 
 mod encode;
 

@@ -204,7 +204,7 @@ routes! { |call|
     }
 }
 
-// The metrics have counters for a limited number of routes.
+// The metrics have counters for a limited number of routes, so the table must not be longer.
 const _: () = assert!(ROUTES.len() <= metrics::ROUTES);
 
 /// The paths of all routes, in the order of the table.
@@ -226,8 +226,8 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // Without its trailing slash the path of the root is empty. A path that is `/` at this
-        // point was `//`, which is not a route.
+        // Without its trailing slash the path of the root is empty. So a path that is `/` at this
+        // point was `//` in the request, which is not a route.
         if path == "/" {
             None
         } else {

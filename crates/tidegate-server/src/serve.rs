@@ -1,9 +1,9 @@
 //! Accepts connections and serves them with hyper.
 //!
-//! hyper's own timers would count the idle time of a connection as part of the time for the next
-//! head. These timers cover neither the wait for the first byte nor a client that does not read. So
-//! each connection counts the bytes that it reads and writes ([`activity`]), and its task checks
-//! the counters periodically.
+//! hyper's own timers are not used. They would count the idle time of a connection as part of the
+//! time for the next head, and cover neither the wait for the first byte nor a client that does not
+//! read. So each connection counts the bytes that it reads and writes ([`activity`]), and its task
+//! checks the counters periodically.
 
 mod accept;
 mod activity;
@@ -65,9 +65,10 @@ impl Listener {
     }
 }
 
-/// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
-/// in progress the drain timeout to end, and cancels the requests that are still in progress.
-/// `shutdown` may announce the shutdown before it completes, with [`App::announce_shutdown`].
+/// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting connections,
+/// gives requests in progress the drain timeout to end, and cancels requests that have not ended in
+/// this time. `shutdown` may announce the shutdown before it completes, with
+/// [`App::announce_shutdown`].
 ///
 /// # Errors
 ///
@@ -80,8 +81,8 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        // Operators have slots of their own, so that they are served even if clients use all
-        // connections.
+        // A listener for operators has a limit of its own, so that operators are served even if
+        // clients use all connections.
         let slots = if listener.operations {
             Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS))
         } else {

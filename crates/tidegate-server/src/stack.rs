@@ -107,8 +107,8 @@ where
     // respond.
     let observation = Observation::begin(app.clone(), &request, &route);
     let encrypted = forwarded::is_encrypted(peer, request.headers(), app.trusted_proxies());
-    // A panic becomes a logged response with status 500. If the panic were not caught, the
-    // connection would be closed.
+    // A panic of a handler is logged and becomes a response with status 500. If it were not caught,
+    // the connection would be closed.
     let mut response = catch_panic(admitted(app, peer, &route, request), &id).await;
     set_hsts(encrypted, &mut response);
     observation.responded(&mut response);
@@ -132,13 +132,14 @@ where
     if let Some(refusal) = admission::refuse_host(&request) {
         return refusal;
     }
-    // CORS is outside of all other layers that refuse requests, because browsers must be able to
-    // read their responses.
+    // CORS is outside of all other layers that refuse requests, because the scripts of browsers
+    // must be able to read the responses of these layers.
     let grant = match admission::check_origin(app, &request) {
         ControlFlow::Continue(grant) => grant,
         ControlFlow::Break(response) => return response,
     };
-    // This check comes before any header is read. Over HTTP/1.1, the parser enforces the limit.
+    // The size of the head is checked before any header is read. Over HTTP/1.1, the parser enforces
+    // the limit.
     let mut response = match admission::refuse_head(&request) {
         Some(refusal) => refusal,
         None => negotiated(app, peer, route, request).await,
@@ -249,9 +250,9 @@ fn no_such_path() -> ApiError {
     ApiError::not_found("there is no such path")
 }
 
-/// Returns the `X-Request-Id` of a request, and sets it in the request for the inner layers. If the
-/// client sends an id of 1 to 128 visible ASCII characters, that id is used. Otherwise the request
-/// gets a new id.
+/// Returns the `X-Request-Id` of a request, and sets it in the request for the inner layers. An id
+/// from the client is used if it has 1 to 128 visible ASCII characters. Otherwise the request gets
+/// a new id.
 fn take_request_id<B>(app: &App, request: &mut Request<B>) -> HeaderValue {
     let headers = request.headers_mut();
     if let Some(id) = headers.get(REQUEST_ID).filter(|id| is_acceptable_id(id)) {
@@ -282,7 +283,8 @@ async fn catch_panic(
     answer: impl Future<Output = Response<Body>>,
     id: &HeaderValue,
 ) -> Response<Body> {
-    // The future is dropped after a panic, so its inconsistent state is not observed.
+    // `AssertUnwindSafe` is sound, because the future is dropped after a panic and its inconsistent
+    // state is not observed.
     let caught = AssertUnwindSafe(answer).catch_unwind().await;
     caught.unwrap_or_else(|panic| {
         let context = Context {
@@ -327,7 +329,7 @@ fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;
     }
-    // A 304 has no length of its own (RFC 9110, section 8.6).
+    // The length of a 304 would be that of the document (RFC 9110, section 8.6), so none is set.
     let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
     if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
         response.headers_mut().insert(CONTENT_LENGTH, size.into());

@@ -51,7 +51,7 @@ const PRIVILEGES: &str = include_str!("claims_privileges.sql");
 
 /// Keeps the key, which is a parameter of a statement, out of the server's log for the rest of the
 /// transaction. Only a superuser, or a role with the privilege to set `log_parameter_max_length`,
-/// can do that. For other roles the key is logged if `log_statement` is `all`.
+/// can keep it out. For other roles the key is logged if `log_statement` is `all`.
 const LOG_NO_PARAMETERS: &str = "DO $log$ BEGIN \
     PERFORM pg_catalog.set_config('log_parameter_max_length', '0', true); \
     EXCEPTION WHEN insufficient_privilege THEN NULL; END $log$";
@@ -107,7 +107,8 @@ async fn has_key(
 ///
 /// # Errors
 ///
-/// If PostgreSQL refuses a statement, or if the connection fails. In that case nothing has changed.
+/// If PostgreSQL refuses a statement, or if the connection fails. After an error nothing has
+/// changed.
 pub async fn install_claims(
     client: &mut Client,
     wanted: &ClaimsFunctions,
@@ -151,8 +152,8 @@ async fn install(
         .await
 }
 
-/// The SQL that drops the sequences of old generations. The previous generation is kept, because
-/// running statements may still read it.
+/// The SQL that drops the sequences of old generations. The sequences of the previous generation
+/// are not dropped, because running statements may still read them.
 fn drop_old(generation: i32) -> String {
     let old = (1..generation.saturating_sub(1))
         .rev()

@@ -24,9 +24,10 @@ pub struct NodeStatus {
     pub address: Option<String>,
     /// When the node started, in seconds since 1970.
     pub since: i64,
-    /// How many seconds ago the node last registered.
+    /// How many seconds ago the node most recently registered.
     pub seen: f64,
-    /// How many connections the node has claimed for itself.
+    /// How many connections the node has claimed. The other nodes do not open these, even if the
+    /// node has fewer open.
     pub claimed: i64,
     /// How many connections the node has open.
     pub connections: i64,

@@ -20,9 +20,9 @@ use super::{ServiceConnections, error};
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
 /// The SQL that creates the trigger's function. The function runs the query of `decide.sql` in the
-/// session that changes a definition. In the function, the query skips two checks. It does not
-/// check the trigger, because the trigger calls the function. It does not check the tenant's owner
-/// either, because a definition cannot change the owner.
+/// session that changes a definition. In the function, the query skips two checks. The trigger is
+/// not checked, because it calls the function. The tenant's owner is not checked, because a
+/// definition cannot change the owner.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -77,7 +77,7 @@ fn version(source: &str) -> Option<u32> {
 /// Inspects the event trigger. The first column is the body of the trigger's function; NULL unless
 /// all of this holds: the trigger is enabled, the function and its schema have the same owner, and
 /// this owner is a superuser or the service's role. The second column says whether the service may
-/// create the trigger. For this it must be a superuser, and prepared transactions must be disabled,
+/// create the trigger. The service must be a superuser, and prepared transactions must be disabled,
 /// because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
@@ -196,7 +196,8 @@ pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgr
         found = inspect(client).await?;
     }
     if found.exists {
-        // The update fails for an event trigger of another administrator.
+        // The update fails if the event trigger belongs to another administrator; the trigger then
+        // stays as it is.
         let update = if found.current {
             String::new()
         } else {

@@ -7,7 +7,7 @@ use tidegate_wire::{ConnectError, is_outage, outage};
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 /// Converts the error of a failed statement. `bound` is the caller's statement. Positions in the
-/// error are converted to positions in its text.
+/// error are converted to positions in the text of this statement.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
     let Some(reported) = error.as_db_error() else {
         return if error.is_closed() || is_io(error) {
@@ -81,8 +81,8 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<io::Error>)
 }
 
-/// The error and its causes in one line. The text of an error of tokio-postgres alone names only
-/// its kind.
+/// The error and its causes in one line. The causes are needed, because the text of an error of
+/// tokio-postgres names only the kind of the error.
 fn describe(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

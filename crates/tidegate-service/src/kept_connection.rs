@@ -13,8 +13,8 @@ use tokio_postgres::types::ToSql;
 use super::connect::CONTROL;
 use super::service_manager::ServiceManager;
 
-/// A connection of the administrator to one database. It is opened by the first statement and kept
-/// for later statements, so that a statement that runs periodically does not need a login each
+/// A connection of the administrator to one database. The first statement opens the connection, and
+/// later statements reuse it. So a statement that runs periodically does not need a login each
 /// time. Statements run one after the other.
 pub struct KeptConnection {
     pool: Pool<ServiceManager>,

@@ -73,8 +73,8 @@ const TERMINATE: Duration = Duration::from_secs(5);
 /// The time limit of a statement without a deadline. PostgreSQL ends a statement of the service
 /// after a minute (`statement_timeout`), so only an unreachable server takes longer.
 const STATEMENT: Duration = Duration::from_secs(65);
-/// How many notifications are kept for a slow receiver. A receiver that lags further behind misses
-/// notifications.
+/// The maximum number of notifications that are stored for a slow receiver. A receiver that lags
+/// further behind misses notifications.
 const NOTIFICATIONS: usize = 256;
 
 /// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and
@@ -137,8 +137,9 @@ impl ServiceConnections {
     }
 
     /// Changes the limits on connections. By default, connections to the databases of tenants are
-    /// unlimited. If there are more connections than the new limits, idle ones are closed at once,
-    /// and others when they are returned. Returns how many connections above the limits are left.
+    /// unlimited. If there are more connections than the new limits, idle connections are closed at
+    /// once, and others when they are returned to their pool. Returns how many connections above
+    /// the limits are left.
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
@@ -165,7 +166,7 @@ impl ServiceConnections {
     }
 
     /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
-    /// too far behind misses notifications. It must then invalidate its caches.
+    /// too far behind misses notifications, and must then invalidate its caches.
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }

@@ -165,9 +165,9 @@ impl Permits {
         self.surplus.notified().await;
     }
 
-    /// While there are more connections to catalogs than the limit, closes those that have been
-    /// idle longest. Returns how many connections above the limit are left, because they are in
-    /// use.
+    /// While there are more connections to catalogs than the limit, closes the connections that
+    /// have been idle longest. Returns how many connections above the limit are left, because they
+    /// are in use.
     pub(super) fn trim(&self, catalogs: &HashMap<DatabaseName, ServicePool>) -> usize {
         let limit = self.limits.lock().lookups;
         loop {

@@ -1,8 +1,8 @@
 //! Makes room in PostgreSQL's lock table when it is full.
 //!
 //! All databases of the cluster share the lock table (PostgreSQL, `max_locks_per_transaction`). A
-//! transaction that creates thousands of tables can fill it. After that no transaction can write,
-//! and no login succeeds. PostgreSQL does not limit the locks of one session.
+//! transaction that creates thousands of tables can fill it. When the table is full, no transaction
+//! can write, and no login succeeds. PostgreSQL does not limit the locks of one session.
 //!
 //! The guard is a connection that holds two kinds of locks: the locks that it needs to find the
 //! session with the most locks, and a reserve. When the table is full, the guard releases the
@@ -147,14 +147,14 @@ impl LockTable {
 struct ReserveState {
     /// Whether the open transaction holds the reserve.
     has_reserve: bool,
-    /// The process id of the backend that was terminated last, so that the termination is logged
+    /// The process id of the most recently terminated backend, so that its termination is logged
     /// only once.
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open. A check has run in it, so the transaction holds all locks that later
-/// checks need, and a check works while the table is full. The transaction holds no snapshot
-/// between its statements. Returns when the connection has ended.
+/// Keeps a transaction open in which a check has run. The transaction holds all locks that later
+/// checks need, so a check works while the table is full. The transaction holds no snapshot between
+/// its statements. Returns when the connection has ended.
 async fn serve_checks(
     config: &Config,
     requested: &Notify,
@@ -240,8 +240,8 @@ async fn check(client: &Client, guard: &mut ReserveState) -> Result<(), tokio_po
     Ok(())
 }
 
-/// Whether the table has room besides the reserve. If it has, takes the reserve unless it is held.
-/// If it has not, releases the reserve.
+/// Whether the table has room besides the reserve. If it has room, takes the reserve unless it is
+/// held. If it has no room, releases the reserve.
 async fn has_room(
     client: &Client,
     guard: &mut ReserveState,

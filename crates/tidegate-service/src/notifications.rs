@@ -17,8 +17,8 @@ use super::service_pool::ServiceCircuitBreaker;
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. It is short for two reasons. A node that
-/// does not listen uses stale caches. After an outage, the node's other service connections are
-/// opened again as soon as this connection is open.
+/// does not listen uses stale caches. And after an outage, the node opens its other service
+/// connections only when this connection is open.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
 /// An item for receivers of notifications.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::connect::{self, CONTROL};
 
 /// How long a new session of administration waits while the limit on sessions is reached. After
-/// this time it is opened nevertheless.
+/// this time the session is opened nevertheless.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] has no

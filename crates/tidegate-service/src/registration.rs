@@ -40,8 +40,8 @@ pub struct NodeIdentity {
 pub struct NodeDemand {
     /// How many connections all nodes may open together.
     pub total: usize,
-    /// How many nodes are expected. The total is divided among these, or among all registered nodes
-    /// if there are more.
+    /// How many nodes are expected. The total is divided among this number of nodes, or among all
+    /// registered nodes if there are more.
     pub expected: usize,
     /// The maximum number of connections that the node accepts now.
     pub most: usize,

@@ -28,7 +28,8 @@ impl<'a> RetryableSink<'a> {
 
 impl RowSink for RetryableSink<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        // A retried statement reports its columns again, but the sink accepts them only once.
+        // A retried statement reports its columns again. They are passed on only once, because the
+        // sink accepts them only once.
         if std::mem::replace(&mut self.columns, true) {
             return Ok(());
         }

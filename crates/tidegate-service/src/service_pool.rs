@@ -18,7 +18,7 @@ use super::tls::Tls;
 
 /// How long a statement of the service waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// The delay after which a caller may retry where no back-off applies.
+/// The delay after which a caller may retry if no back-off determines it.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Refuses new service connections for a time after PostgreSQL could not be reached or had no free
@@ -141,8 +141,8 @@ impl ServicePool {
         }
     }
 
-    /// While there are more than `size` connections, closes those that have been idle longest.
-    /// Returns how many connections above `size` are left, because they are in use.
+    /// While there are more than `size` connections, closes the connections that have been idle
+    /// longest. Returns how many connections above `size` are left, because they are in use.
     pub(super) fn trim(&self, size: usize) -> usize {
         loop {
             match self.occupancy() {

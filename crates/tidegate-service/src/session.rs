@@ -68,7 +68,7 @@ impl ServiceSession {
         done.map_err(|error| self.failed(&error, None))
     }
 
-    /// Terminates a backend. Returns whether such a backend existed. The process id may have been
+    /// Terminates a backend. Returns whether the backend existed. The process id may have been
     /// reused, so the role of the process must be that of `backend`, or must have been dropped.
     /// Connections of the administrator are never terminated.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {

@@ -13,7 +13,7 @@ use super::session::TERMINATE;
 /// The time limit for terminating a backend.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Terminates backends of one standby. The connection for this is opened when it is needed.
+/// Terminates backends of one standby, on a connection that is opened when it is needed.
 #[derive(Debug)]
 pub struct StandbyTerminator(KeptConnection);
 

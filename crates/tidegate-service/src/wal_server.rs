@@ -29,16 +29,16 @@ pub struct StandbyWal(WalConnection);
 /// Why a server cannot answer reads as a standby.
 #[derive(Debug, thiserror::Error)]
 pub enum StandbyFault {
-    /// It cannot be reached.
+    /// The server cannot be reached.
     #[error(transparent)]
     Connection(#[from] ConnectError),
-    /// It does not answer in time.
+    /// The server does not answer in time.
     #[error("it does not answer")]
     Silent,
-    /// It takes writes, for example because it was promoted.
+    /// The server takes writes, for example because it was promoted.
     #[error("it is no standby")]
     NoStandby,
-    /// It belongs to another cluster.
+    /// The server belongs to another cluster.
     #[error("it is a server of another cluster")]
     OtherCluster,
 }
@@ -46,7 +46,7 @@ pub enum StandbyFault {
 /// The positions of the primary.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenWal {
-    /// The end of the WAL. The last part may not be on disk yet.
+    /// The end of the WAL. The part after `flushed` may not be on disk yet.
     pub inserted: WalPosition,
     /// The end of the part that is on disk and may be sent to standbys.
     pub flushed: WalPosition,

@@ -115,8 +115,8 @@ impl StreamRequest {
         Ok((authenticate::anonymous(app, database).await?, None))
     }
 
-    /// The cursor after which the stream resumes. The id of the last event that the browser has
-    /// received (`Last-Event-ID`) takes precedence over the cursor in the URL, which is older.
+    /// The cursor after which the stream resumes. The id of the event that the browser received
+    /// most recently (`Last-Event-ID`) takes precedence over the cursor in the URL, which is older.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());
@@ -196,7 +196,7 @@ struct Events {
 
 /// Waits for the next deliveries and returns their text. Returns a comment if none arrives for
 /// [`COMMENT`], and an error event when the token expires or is no longer valid. Returns `None`
-/// after the last event, and when the node is shutting down.
+/// after the final event, and when the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -238,7 +238,7 @@ impl Events {
         authenticate::recheck(&self.app, &token.user).await.err()
     }
 
-    /// Ends the stream. Returns the text of its last event, which reports an error.
+    /// Ends the stream. Returns the text of its final event, which reports an error.
     fn end(&mut self, failure: &ApiError) -> Bytes {
         self.over = true;
         let error = failure.code.to_ascii_lowercase();

@@ -155,9 +155,9 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// The protocol of the socket, and the value of `Sec-WebSocket-Protocol` in the response, if any.
-/// If the client offers only unknown protocols, the handshake is accepted and the socket is then
-/// closed with a code that the client can read.
+/// The protocol of the socket, and the value of `Sec-WebSocket-Protocol` in the response, if any. A
+/// handshake with only unknown protocols is accepted too. The socket is then closed with a code,
+/// which the client can read.
 fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
     if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, GRAPHQL_TRANSPORT_WS) {
         let protocol = HeaderValue::from_static(GRAPHQL_TRANSPORT_WS);

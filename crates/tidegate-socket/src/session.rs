@@ -118,7 +118,7 @@ struct Session {
     /// Whether `connection_init` was received.
     initialised: bool,
     check_timer: Interval,
-    /// The number of checks since the last ping was sent.
+    /// The number of checks since the most recent ping was sent.
     checks: u8,
     missed_pongs: u8,
     departure: Departure,
@@ -131,7 +131,7 @@ struct Session {
     slots: Arc<Semaphore>,
     event_sender: EventSender,
     events: EventReceiver,
-    /// The cursor of the last event or gap that was written.
+    /// The cursor of the event or gap that was written most recently.
     sent: Option<Cursor>,
     /// The cursor with the greatest position that was written.
     newest_sent: Option<Cursor>,

@@ -129,9 +129,9 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
 }
 
 impl RawFrame {
-    /// Builds one message for several changes. `cursor` is the cursor of the last change. `key` is
-    /// the current primary key, if it is known; otherwise the key at the start of the subscription
-    /// is used.
+    /// Builds one message for several changes. `cursor` is the cursor of the final change in the
+    /// batch. `key` is the current primary key, if it is known; otherwise the key at the start of
+    /// the subscription is used.
     pub(super) fn batch(
         &self,
         changes: &[(Operation, &[u8])],

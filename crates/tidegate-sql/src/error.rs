@@ -30,8 +30,8 @@ pub enum Error {
     Unavailable {
         /// How long to wait before a retry.
         retry_after: Duration,
-        /// The cause, for the log. It is a [`DatabaseError`] if PostgreSQL reported it for a
-        /// statement. That error is [fatal](DatabaseError::fatal) if it ended the session.
+        /// The cause, for the log. If PostgreSQL reported it for a statement, it is a
+        /// [`DatabaseError`], which is [fatal](DatabaseError::fatal) if it ended the session.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -100,7 +100,7 @@ pub struct DatabaseError {
     pub detail: Option<String>,
     /// The suggestion for repairing the problem, if there is one.
     pub hint: Option<String>,
-    /// The position in the text that the caller sent, in characters from 1.
+    /// The position of the error in the text that the caller sent, in characters from 1.
     pub position: Option<u32>,
     /// The schema of the table that caused the error.
     pub schema: Option<String>,
@@ -113,14 +113,16 @@ pub struct DatabaseError {
     /// The path of the value that could not be read as its parameter's type, such as `params.id` or
     /// `params[2].id`. `None` if the statement itself failed.
     pub place: Option<String>,
-    /// Whether the error ended the session. Such an error is not caused by the statement.
+    /// Whether the error ended the session. An error that ends the session is not caused by the
+    /// statement.
     pub fatal: bool,
 }
 
 impl DatabaseError {
     /// The message of an error with SQLSTATE 40001 that an executor itself reports. A definition
     /// that a statement uses has changed since the statement was prepared. The executor cannot
-    /// prepare it again, because it cannot repeat the earlier statements of the transaction.
+    /// prepare the statement again, because it cannot repeat the earlier statements of the
+    /// transaction.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
@@ -131,8 +133,8 @@ impl DatabaseError {
     }
 }
 
-/// The reason why a request is invalid. It was found before PostgreSQL saw the statement, or while
-/// a value was encoded.
+/// The reason why a request is invalid. The service found it before PostgreSQL got the statement,
+/// or while it encoded a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// `q` is empty or holds only comments.
@@ -150,7 +152,7 @@ pub enum InputError {
     UnreadableStatement {
         /// The part of the text that is wrong.
         what: &'static str,
-        /// The position of that part, in characters from 1.
+        /// The position of the wrong part, in characters from 1.
         position: usize,
     },
     /// Requests may not contain statements of this kind.

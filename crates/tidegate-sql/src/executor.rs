@@ -50,7 +50,7 @@ pub trait Executor: Send + Sync {
     /// # Errors
     ///
     /// The first failure, with the outcome of the transaction. Rows may have reached the sinks
-    /// before.
+    /// before the failure.
     fn pipeline<'a>(
         &'a self,
         who: &'a Principal,
@@ -71,14 +71,14 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position after the last write of a session. `None` if the session has written nothing
-    /// for a minute, or if the executor has no replicas.
+    /// The position after the most recent write of a session. `None` if the session has written
+    /// nothing for a minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
     }
 }
 
-/// Statements that are sent together. None of them needs the rows of another one.
+/// Statements that are sent together. None of them needs the rows of another.
 #[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
 pub struct Pipeline<'a> {
     /// The mode of the transaction in which the statements run.
@@ -236,8 +236,8 @@ pub enum ConnectionLimit {
     #[default]
     Caller,
     /// The common limit of all members of a group for subscriptions to the table with this OID. The
-    /// statement may serve several members, or other members may wait for its end. So it must not
-    /// wait for the requests of a single member who has reached the limit of a caller.
+    /// statement may serve several members, or other members may wait for its end. So the statement
+    /// must not wait because a single member has reached the limit of a caller.
     Subscriptions(u32),
 }
 
@@ -285,8 +285,8 @@ pub trait RowSink: Send {
     /// Waits until the sink can take the next row. Called after [`Flow::Wait`].
     fn ready(&mut self) -> BoxFuture<'_, Result<()>>;
 
-    /// Called by [`Executor::pipeline`] after the last row of a statement, and before the sink of
-    /// the next statement is called.
+    /// Called by [`Executor::pipeline`] after all rows of a statement, and before the sink of the
+    /// next statement is called.
     fn end(&mut self, _: Completion) -> Result<()> {
         Ok(())
     }

@@ -76,7 +76,7 @@ pub struct Login {
     pub role_use: RoleUse,
 }
 
-/// The callers that share a role. This decides how a session is reset between requests.
+/// The callers that share a role. They determine how a session is reset between requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RoleUse {
     /// The role of the default user, which anonymous callers share. No session state survives a
@@ -100,8 +100,8 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. A reset follows everything but a pure read, because a prepared
-    /// statement that remains in the session could reveal the token of the next member.
+    /// The members of a group. A reset follows every statement except a pure read, because a
+    /// prepared statement that remained in the session could reveal the token of the next member.
     Members,
 }
 
@@ -191,8 +191,8 @@ impl Member {
 }
 
 /// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot
-/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the same characters
-/// are a text like any other.
+/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the characters
+/// `u0000` are ordinary text.
 pub fn has_nul(json: &str) -> bool {
     let mut parts = json.split(r"\\");
     parts.any(|part| part.contains(r"\u0000"))

@@ -217,7 +217,7 @@ fn read(
         let problem = json::problem(&error);
         match place.0 {
             Some(_) => invalid(problem).into(),
-            // The text is valid JSON, but of the wrong type.
+            // The text is valid JSON, but a value has the wrong type.
             None if error.is_data() => RequestError::InvalidBody { problem },
             None => invalid_json(&error),
         }
@@ -247,7 +247,7 @@ fn request<'a>(
         match name {
             "q" => q = Some(text(raw, || place.member(name))?),
             "id" => request.id = Some(raw),
-            // Clients of similar services send these members, which are ignored.
+            // Clients of similar services send these members, so they are ignored and not refused.
             "srs" | "geo_format" | "convert_types" | "lifetime" | "format" => {}
             _ if raw.get() == "null" && MEMBERS.contains(&format!("`{name}`")) => {}
             "params" => request.params = Params::read(raw, &place.member(name))?,

@@ -131,7 +131,7 @@ pub fn newest_version() -> u32 {
 }
 
 /// Migrates the schema `tidegate` of the control database in one transaction, and creates it if it
-/// is missing. Concurrent calls wait for each other; only the first one has something to migrate.
+/// is missing. Concurrent calls wait for each other; only the first call has something to migrate.
 ///
 /// # Errors
 ///

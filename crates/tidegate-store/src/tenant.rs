@@ -59,8 +59,8 @@ pub struct Tenant {
     pub claims_generation: i32,
 }
 
-/// The table of tenants. It does not delete the users, clients and sessions of a tenant;
-/// [`tidegate_identity::IdentityStore::delete_tenant`] does.
+/// The table of tenants. Deleting a row does not delete the users, clients and sessions of the
+/// tenant; [`tidegate_identity::IdentityStore::delete_tenant`] deletes them.
 #[derive(Clone, Debug)]
 pub struct Tenants {
     database: Database,

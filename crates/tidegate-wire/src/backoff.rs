@@ -7,7 +7,7 @@ use std::time::Duration;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// A source of random numbers from 0 to 1. Because of them, the delays of several nodes differ.
+/// A source of random numbers from 0 to 1, which make the delays of several nodes differ.
 #[derive(Clone)]
 pub struct Jitter(Arc<dyn Fn() -> f64 + Send + Sync>);
 
@@ -46,8 +46,8 @@ impl Backoff {
         }
     }
 
-    /// Counts a failure. Returns the delay before the next attempt: between half of the current
-    /// step and the full step.
+    /// Counts a failure. Returns the delay before the next attempt, which lies between half of the
+    /// doubled delay and all of it.
     pub fn fail(&mut self) -> Duration {
         let step = FIRST_DELAY
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))

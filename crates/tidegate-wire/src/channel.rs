@@ -15,15 +15,15 @@ use super::stream::Stream;
 const HEADER: usize = 5;
 /// The free space in bytes that the buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
-/// The maximum length in bytes of a message that is accepted. A longer value could not be returned
-/// to a client anyway.
+/// The maximum length in bytes of a message that is accepted. A client could not get a longer value
+/// in any case.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
 /// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for
 /// a long message.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
-/// The maximum number of bytes that are read from an abandoned stream and discarded. Socket buffers
-/// are smaller.
+/// The maximum number of bytes that are read from an abandoned stream and discarded. It is larger
+/// than the socket buffers, so a server that sends no new data never reaches it.
 const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a message could not be read.
@@ -109,7 +109,7 @@ impl Channel {
         self.stream.resume_reads()
     }
 
-    /// Sends the rest of the send buffer, and waits until the server has closed the stream.
+    /// Sends what the send buffer still contains, and waits until the server has closed the stream.
     pub async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];

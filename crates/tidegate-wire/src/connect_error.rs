@@ -31,7 +31,7 @@ pub enum ConnectError {
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     InvalidSettings(Box<DatabaseError>),
     /// PostgreSQL requests an MD5 password, because it stores the role's password as an MD5 hash.
-    /// Tidegate did not set this password, because it uses SCRAM.
+    /// Another program has set this password, because Tidegate sets passwords with SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
     /// TLS is required, and it is not available or the certificate is not valid.
@@ -91,8 +91,8 @@ impl fmt::Display for HostErrors {
 /// The class of a [`ConnectError`]. Errors of one class are handled in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The database does not exist, accepts no connections, or the administrator may not connect to
-    /// it.
+    /// The database does not exist or accepts no connections, or the administrator may not connect
+    /// to it.
     NoDatabase,
     /// The role does not exist, its password is wrong or has expired (28P01), or no session can
     /// start with its settings.
@@ -104,7 +104,8 @@ pub enum ConnectFault {
     Full,
     /// PostgreSQL is down, starting or stopping. A retry may help.
     Unavailable,
-    /// A setting is wrong. A retry does not help.
+    /// A setting is wrong, or PostgreSQL's response is one that the service does not support. A
+    /// retry does not help.
     Misconfigured,
 }
 
@@ -131,9 +132,9 @@ impl ConnectError {
         }
     }
 
-    /// Whether another server of the cluster may accept the login, because this server is not
-    /// reachable, not ready, full, or not the primary. After a refused login no other server is
-    /// tried, as in libpq.
+    /// Whether to try another server of the cluster, because this server is not reachable, not
+    /// ready, full, or not the primary. After a refused login no other server is tried, as in
+    /// libpq.
     pub(crate) fn is_of_host(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
@@ -145,10 +146,10 @@ impl ConnectError {
         }
     }
 
-    /// Converts an error that PostgreSQL sent. PostgreSQL uses SQLSTATE 53300 both when
-    /// the cluster and when a role or database has too many connections. `routine`, the name of the C function that
-    /// raised the error, distinguishes the limits. This name is never translated
-    /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
+    /// Converts an error that PostgreSQL sent. PostgreSQL uses SQLSTATE 53300 if the cluster has
+    /// too many connections, and also if a role or database has too many. `routine`, the name of
+    /// the C function that raised the error, distinguishes the limits. This name is never
+    /// translated (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {
@@ -165,7 +166,8 @@ impl ConnectError {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // The error refused a login, so there is no session that it could end.
+                // The error refused a login. It is not marked as fatal, because there is no session
+                // that it could end.
                 said.fatal = false;
                 Self::AccessDenied(said)
             }
@@ -204,8 +206,8 @@ pub fn is_outage(sqlstate: &str) -> bool {
 }
 
 /// Does the same as [`is_outage`] for the error of a statement. For a statement,
-/// `configuration_limit_exceeded` (53400) means that it has reached `temp_file_limit`. A retry does
-/// not help, and PostgreSQL is not down.
+/// `configuration_limit_exceeded` (53400) means that the statement has reached `temp_file_limit`. A
+/// retry does not help, and PostgreSQL is not down.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }

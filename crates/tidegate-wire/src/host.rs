@@ -10,22 +10,23 @@ use crate::config::{Config, Target};
 use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
-    /// Whether a connection to `target` may still be used. It may not if the primary is required
-    /// and another target has since been found to be the primary. In that case the server at
-    /// `target` was demoted, or failed without closing its connections.
+    /// Whether a connection to `target` may still be used. Returns `false` if the primary is
+    /// required and another target has since been found to be the primary. The server at `target`
+    /// was then demoted, or failed without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
         self.primary().is_none_or(|primary| primary == target)
     }
 
-    /// The target that was last found to be the primary; `None` if the primary is not required.
+    /// The target that was most recently found to be the primary; `None` if the primary is not
+    /// required.
     pub fn primary(&self) -> Option<&Target> {
         let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
         preferred.filter(|_| self.requires_primary)
     }
 
     /// Calls `attempt` for one target after another, until an attempt succeeds, or fails for a
-    /// reason that other targets share, such as a refused login. The target to which a connection
-    /// was last opened is tried first.
+    /// reason that other targets share, such as a refused login. It begins with the target to which
+    /// a connection was most recently opened.
     ///
     /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal part
     /// of the time that is left, so that a host which does not respond leaves time for the other

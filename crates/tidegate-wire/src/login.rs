@@ -125,7 +125,7 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
 }
 
 /// Authenticates with SCRAM-SHA-256 (RFC 7677). With TLS, the authentication is bound to the TLS
-/// channel if the server supports that.
+/// channel if the server supports channel binding.
 async fn authenticate_scram(
     channel: &mut Channel,
     password: &str,
@@ -241,8 +241,7 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
             }
             Ok(tag) => return Ok(tag),
             Err(ReadError::Io(error)) => return Err(ConnectError::Unreachable(error)),
-            // This cannot happen, because a single read has no deadline; only the whole login has
-            // one.
+            // This cannot happen: the whole login has a deadline, but a single read has none.
             Err(ReadError::Deadline) => {
                 return Err(ConnectError::TimedOut(std::time::Duration::ZERO));
             }

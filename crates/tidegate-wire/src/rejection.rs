@@ -50,16 +50,16 @@ impl ServerError {
         error
     }
 
-    /// An error that stands for a stale description, with the SQLSTATE of a prepared statement that
-    /// does not exist.
+    /// Makes an error that stands for a stale description. It has the SQLSTATE of a prepared
+    /// statement that does not exist.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);
         error
     }
 
-    /// Whether a stale description of the statement may have caused the error. That is not so for a
-    /// missing privilege (42501).
+    /// Whether a stale description of the statement may have caused the error. A missing privilege
+    /// (42501) has other causes.
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
@@ -83,8 +83,8 @@ impl ServerError {
 }
 
 /// The parameter number in the text `unnamed portal parameter $1`. If an input function fails
-/// during Bind, the last line of the context is this text. The words may be translated, and ` = …`
-/// may follow. A line with a colon before `$1` is a list of all parameters, and gives `None`.
+/// during Bind, this text is the line at the end of the context. The words may be translated, and `
+/// = …` may follow. A line with a colon before `$1` is a list of all parameters, and gives `None`.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

@@ -40,8 +40,8 @@ impl StartupParameters {
             ("standard_conforming_strings", "on"),
             ("row_security", "on"),
             ("jit", "off"),
-            // Otherwise a role could set a library that does not exist, and could then no longer
-            // log in.
+            // Without this value a role could set a library that does not exist, and could then no
+            // longer log in.
             ("local_preload_libraries", ""),
             // `default_transaction_read_only` and `lock_timeout` are not set here, because the
             // operator decides about them.

@@ -139,11 +139,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Limits how long sent data may be unacknowledged. Without a limit, a connection with such
-    /// data stays open for a quarter of an hour after its server has disappeared. The limit also
-    /// ends a connection if the server reads nothing for that long. So do not set it for a
-    /// connection on which statements wait until earlier statements have ended. Has no effect on
-    /// systems other than Linux.
+    /// Limits how long sent data may be unacknowledged. Without a limit, a connection with
+    /// unacknowledged data stays open for a quarter of an hour after its server has disappeared.
+    /// The limit also ends a connection whose server reads nothing for this time. So do not set it
+    /// for a connection on which statements wait until earlier statements have ended. Has no effect
+    /// on systems other than Linux.
     pub fn limit_unacknowledged(&self, limit: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         match self {

@@ -41,6 +41,7 @@ pub trait Terminator: Send + Sync {
     /// failures.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
-    /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait.
+    /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait for
+    /// the effect.
     fn lock_table_is_full(&self) {}
 }

@@ -16,11 +16,12 @@ const PAUSE_FACTOR: u32 = 2;
 /// The deadline of one check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The reason why a database is checked. If there are several reasons, the last variant counts.
+/// The reason why a database is checked. If there are several reasons, the variant that comes last
+/// in this list counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// The database has sent a notification about a definition. A request may have compared the
-    /// schema since then. If so, the check does not compare it again.
+    /// The database has sent a notification about a definition. The check compares the definitions
+    /// only if no request has compared them since the notification.
     Reported,
     /// Definitions may have changed without a notification.
     Due,

@@ -6,11 +6,11 @@ use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
 /// The pause after a comparison, as a multiple of the comparison's duration. The pause applies if
-/// only the snapshot in the marker has changed since the comparison. So comparisons for such
-/// changes take PostgreSQL at most a fiftieth of a core.
+/// only the snapshot in the marker has changed since the comparison. Comparisons because of the
+/// snapshot therefore take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
-/// The last comparison of the definitions of a database, or of the roles of the cluster.
+/// The most recent comparison of the definitions of a database, or of the roles of the cluster.
 #[derive(Default)]
 pub(super) struct LastCheck {
     /// The marker that was read before the comparison; `None` if no comparison was made, or if it
@@ -20,7 +20,7 @@ pub(super) struct LastCheck {
 }
 
 impl LastCheck {
-    /// Whether nothing has changed since the last comparison.
+    /// Whether nothing has changed since the most recent comparison.
     pub(super) fn is_current(&self, marker: &ChangeMarker) -> bool {
         self.marker.as_ref() == Some(marker)
     }
@@ -52,7 +52,7 @@ impl LastCheck {
         self.last = Some((Instant::now(), took));
     }
 
-    /// Makes the next comparison due, because the last one failed.
+    /// Makes the next comparison due, because the comparison that was begun has failed.
     pub(super) fn fail(&mut self) {
         self.marker = None;
     }

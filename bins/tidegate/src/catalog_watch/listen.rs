@@ -7,11 +7,11 @@ use tidegate_service::{ListenEnd, ServiceConnections};
 use tidegate_sql::DatabaseName;
 use tokio::sync::mpsc;
 
-/// How long a database is only polled before listening is tried again, if it has no event trigger.
-/// Listening takes a login.
+/// How long a database without an event trigger is only polled before listening is tried again. The
+/// time is long, because each attempt takes a login.
 const LISTEN_RETRY: Duration = Duration::from_mins(10);
-/// How long a database is only polled before listening is tried again, if no service connection is
-/// free.
+/// How long a database is only polled before listening is tried again, if no service connection was
+/// free for it.
 const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
 
 /// An event that the listener of a database reports.

@@ -144,7 +144,7 @@ async fn adopt(
 
 /// Adopts a database as planned. After an error, all changes are undone.
 ///
-/// The records are written first, because undoing the adoption needs their content.
+/// The records are written before the SQL runs, because undoing the adoption needs their content.
 pub(crate) async fn run_adoption(
     service: &Service,
     (name, role): (&TenantName, &str),
@@ -245,7 +245,7 @@ impl Record<'_> {
                 Err(already_exists(&tenant.name))
             }
             Err(error) => {
-                // The first error is the one to report.
+                // The error above is reported. An error of the clean-up would hide it.
                 let _ = delete_records(service, &tenant.name).await;
                 Err(error.into())
             }

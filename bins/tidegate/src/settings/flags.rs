@@ -64,7 +64,8 @@ impl Args for SettingFlags {
                 .help_heading("Settings")
                 .global(true)
                 .hide_short_help(true)
-                // `tidegate help settings` describes these flags.
+                // `--help` does not list these flags, because `tidegate help settings` describes
+                // them.
                 .hide_long_help(true);
             command.arg(match setting.shape {
                 TomlType::Boolean => arg

@@ -112,7 +112,8 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// The text of a setting's value, and its source. The text is `None` if the setting has no value.
+/// The effective value of a setting as text, and the source of the value. The text is `None` if the
+/// setting has no value.
 #[derive(Clone)]
 pub(crate) struct Effective {
     setting: &'static Setting,

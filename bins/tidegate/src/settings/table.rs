@@ -19,8 +19,8 @@ use super::{Effective, Error};
 pub(crate) enum Exposure {
     /// The whole value.
     Open,
-    /// The value is a URL, which is shown without its password. A flag may not contain a URL with a
-    /// password.
+    /// The value is a URL, which is shown without its password. A URL with a password is not
+    /// accepted from a flag.
     Url,
     /// Nothing, because the value is a secret. It is accepted only from an environment variable.
     Secret,

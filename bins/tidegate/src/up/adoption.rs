@@ -14,7 +14,7 @@ use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 
-/// The step that is still necessary to adopt a database.
+/// The work that is left to adopt a database.
 pub(super) enum AdoptionStep {
     /// No step, because the database is a tenant.
     Nothing,

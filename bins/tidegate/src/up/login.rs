@@ -21,8 +21,8 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
 /// `PGPASSWORD`, as in libpq. If PostgreSQL requires a password and there is none, asks for it at
 /// the terminal. The password is added to `address` and to `admin_url`.
 ///
-/// If the password was asked for at the terminal, a value is returned; otherwise `None`. A signal
-/// ends the process until this value is dropped.
+/// If the function asked for the password, it returns a value; otherwise `None`. While this value
+/// exists, a signal ends the process.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,
@@ -62,7 +62,7 @@ fn refused(error: AdminError, address: &Address) -> Failure {
             "correct the user or the password in the address, or the password in PGPASSWORD"
                 .to_owned()
         }
-        // tokio-postgres reports the failed step only in the text of its error.
+        // The text is searched, because tokio-postgres reports only there which step failed.
         ConnectFault::Unavailable if reason.contains("TLS handshake") => {
             "a server without TLS needs ?sslmode=disable in the address, and one whose certificate \
              is not a public one needs sslrootcert"

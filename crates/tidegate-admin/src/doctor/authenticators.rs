@@ -125,6 +125,6 @@ fn advice(tenant: &RecordedTenant, reason: &str, sql: Option<&str>) -> Finding {
          which is slow with many users: {reason}",
         tenant.name
     );
-    // The database has quoted the names in this SQL.
+    // The database has quoted the names in this SQL, but has not escaped unprintable characters.
     Finding::advice(text, sql.map(printable))
 }

@@ -17,7 +17,8 @@ pub struct RecordedTenant {
     pub(super) claims_generation: i32,
     /// The roles of the tenant's users, the owner's first.
     logins: Vec<String>,
-    /// The role of all users, unless the tenant's name is too long for it.
+    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long to be
+    /// part of a role's name.
     pub(super) users_role: Option<String>,
     /// The names of the authenticators, as many as the number of users requires. A backup of the
     /// database contains grants to them.
@@ -118,7 +119,8 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 pub(super) struct TenantRoles<'a> {
     /// The roles that log in.
     pub(super) logins: Vec<Login<'a>>,
-    /// The role of all users, unless the tenant's name is too long for it.
+    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long to be
+    /// part of a role's name.
     pub(super) of_users: Option<Login<'a>>,
 }
 

@@ -24,8 +24,8 @@ pub(super) async fn capture(
     }
     if !table.has_triggers {
         if table.since.is_some() {
-            // If a user dropped or disabled triggers, this query records a gap that every node
-            // sees.
+            // If a user dropped or disabled triggers, `INSPECT` also records a gap. Every node sees
+            // the gap and reports it to its subscribers.
             admin.rows(INSPECT, &[]).await?;
         }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
@@ -224,8 +224,9 @@ const TABLE: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = $1";
 
-/// Selects three values: whether this session may change objects of the role `$1`, the name of this
-/// session's role, and whether this session may use the trigger functions.
+/// Selects three values: whether the session's role may change objects of the role `$1`, the quoted
+/// name of the session's role, and whether that role may use the schema of the trigger functions.
+/// Selects no row if the role `$1` does not exist.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
            pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \

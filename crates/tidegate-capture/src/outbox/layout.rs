@@ -63,9 +63,10 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// The layouts by the OID of the table and the number that a trigger gave to the layout.
+    /// The layouts. The key is the OID of the table and the number that a trigger gave to the
+    /// layout.
     known: HashMap<(u32, i64), KnownLayout>,
-    /// For each table, the layout that the stream described last.
+    /// For each table, the layout by which the stream most recently described it.
     described: HashMap<u32, Arc<Layout>>,
 }
 

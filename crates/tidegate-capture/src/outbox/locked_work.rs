@@ -1,5 +1,5 @@
-//! Retries statements that need locks. Each attempt waits only a short time, because other sessions
-//! queue after it for the lock.
+//! Retries statements that need locks. Each attempt waits for its lock only a short time, because
+//! other sessions that need the table queue after this session.
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ pub use status::{OutboxReader, OutboxStatus};
 /// The settings of the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxSettings {
-    /// The maximum number of bytes of changes that are kept for subscribers that resume.
+    /// The maximum number of bytes of changes that the outbox keeps for subscribers that resume.
     pub retention: u64,
     /// The time for which triggers keep writing after the last node stopped. A node that starts
     /// later reports a gap to its subscribers.
@@ -194,7 +194,7 @@ impl ChangeLog for Outbox {
     }
 }
 
-/// Converts a number in the outbox's tables, which is never negative, to a position.
+/// Converts a number in the outbox's tables to a position. Such a number is never negative.
 fn position(number: i64) -> LogPosition {
     LogPosition(number.unsigned_abs())
 }

@@ -63,7 +63,7 @@ pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes 
             None => out.put_u8(b'n'),
             Some(text) => {
                 out.put_u8(b't');
-                // No value is longer than 1 GB.
+                // The length fits, because PostgreSQL allows no value over 1 GB.
                 out.put_u32(u32::try_from(text.len()).unwrap_or(u32::MAX));
                 out.extend_from_slice(text);
             }

@@ -41,14 +41,15 @@ pub(super) struct OutboxTailer {
     layouts: Layouts,
     /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
-    /// The id of the first transaction after the last time that triggers may have missed changes. A
-    /// new value means a gap.
+    /// Triggers may have missed changes of transactions with smaller ids. This id grows when
+    /// triggers may have missed changes again, which is a gap.
     renewed: String,
-    /// The position that the stream has reached. All changes before it were returned.
+    /// The position that the stream has reached. All changes before it were returned to the caller
+    /// of `read`.
     at: LogPosition,
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
-    /// id of the last change.
+    /// id of the change that was returned last.
     given: (i64, i64),
 }
 
@@ -126,7 +127,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reads as many whole transactions as fit on a page.
+    /// Reads as many whole waiting transactions as fit on a page.
     async fn several(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let (mut changes, mut bytes) = (0, 0);
         let fits = |transaction: &&CommittedTransaction| {

@@ -1,5 +1,5 @@
-//! The readers of an outbox: sessions with a certain `application_name`. A user can choose that
-//! name too, so only sessions of roles with the privileges of the schema's owner count.
+//! The readers of an outbox: sessions with a certain `application_name`. A user can give its
+//! session such a name, so only sessions of roles with the privileges of the schema's owner count.
 
 /// Marks the session as a reader. `$1` is its name ([`name`]).
 pub(super) const MARK: &str = "SELECT pg_catalog.set_config('application_name', $1::text, false)";

@@ -9,8 +9,8 @@ use super::{Shared, number, position, schema, unreadable};
 use crate::capture_session::CaptureSession;
 
 /// Moves the start of the retention window; see [`tidegate_changelog::ChangeLog::retain`]. Also
-/// renews the lease of the triggers. Changes that a stream of this node has not confirmed yet are
-/// kept in any case. Returns the end of the log; position 0 if the database has no outbox.
+/// renews the lease of the triggers. Does not delete changes that a stream of this node has not
+/// confirmed yet. Returns the end of the log; position 0 if the database has no outbox.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,

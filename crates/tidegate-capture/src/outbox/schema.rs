@@ -1,5 +1,5 @@
-//! The schema of the outbox in a database. It is created if it is missing, and reset if it was
-//! copied from another database, or the server is a standby that was promoted.
+//! The schema of the outbox in a database. The schema is created if it is missing. It is reset if
+//! it was copied from another database, or if the server is a standby that was promoted.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
@@ -46,9 +46,9 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
 }
 
 /// Prepares a session that reads transactions or gives them positions. Its statements may take
-/// long. When the session gives positions, it does not commit with `synchronous_commit = off`.
-/// Therefore its commit makes the transactions that it has read durable too. Otherwise a subscriber
-/// could get a change of a writer with `synchronous_commit = off` that a crash undoes.
+/// long. When the session gives positions, it does not commit with `synchronous_commit = off`. So
+/// its commit also makes durable the transactions that it has read. Otherwise a crash could undo a
+/// change that a subscriber has already got, because its writer used `synchronous_commit = off`.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT.as_millis();
     admin

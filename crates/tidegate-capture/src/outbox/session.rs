@@ -27,8 +27,8 @@ impl ReaderSession {
         rows.map_err(|error| error::of_statement(&error, STATEMENT))
     }
 
-    /// Gives positions to the transactions that have committed. Returns the next position, and the
-    /// id of the first transaction after the last time that triggers may have missed changes.
+    /// Gives positions to the transactions that have committed. Returns the next position, and an
+    /// id of a transaction: triggers may have missed changes of transactions with smaller ids.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

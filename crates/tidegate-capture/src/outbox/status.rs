@@ -12,9 +12,9 @@ use crate::capture_session::CaptureSession;
 pub struct OutboxStatus {
     /// The tables whose changes are written to the outbox, qualified and quoted.
     pub tables: Vec<String>,
-    /// The number of transactions whose changes are kept.
+    /// The number of transactions whose changes are in the outbox.
     pub transactions: i64,
-    /// The bytes of the kept changes.
+    /// The bytes of the changes in the outbox.
     pub bytes: i64,
     /// The bytes that the outbox takes on disk.
     pub disk: i64,

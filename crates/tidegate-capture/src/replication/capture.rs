@@ -64,12 +64,12 @@ struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
     /// `Some` if every change of the table is captured already: the position from which it is
-    /// captured. This capture then only adds columns to the row images.
+    /// captured. In this case the capture only adds columns to the row images.
     before: Option<LogPosition>,
 }
 
 impl CaptureSession {
-    /// Captures the table. The inner error says which privilege this session lacks for that.
+    /// Captures the table. The inner error says which privilege for the capture this session lacks.
     async fn capture_by(
         &self,
         shared: &Shared,
@@ -169,7 +169,8 @@ impl CaptureSession {
         // node began, so that both store the same position.
         let begun = entry.begun.filter(|_| is_begun).unwrap_or(now);
         entry.begin(begun, keeps_inserts);
-        // The locks that make other sessions wait are taken last.
+        // The commands whose locks make other sessions wait come last, so that the locks are held
+        // briefly.
         commands.push_str(&table.comment());
         commands.push_str(&raise);
         self.run(&commands).await?;
@@ -208,10 +209,10 @@ impl CaptureSession {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Stores the position from which the table is captured without a gap: the previous one if the
-    /// table was captured already, otherwise the present end of the log. Stores nothing and returns
-    /// `None` if another node has stored a position or has changed the capture. A stored position
-    /// must stay the same unless there is a gap.
+    /// Stores the position from which the table is captured without a gap. That is the stored
+    /// position if the table was captured already, otherwise the present end of the log. Stores
+    /// nothing and returns `None` if another node has stored a position or has changed the capture.
+    /// A stored position must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {
         self.begin().await?;
         let marked = async {
@@ -224,8 +225,8 @@ impl CaptureSession {
                 return Ok(None);
             }
             (entry.since, entry.begun) = (Some(since), None);
-            // A stored list of partitions is kept, because other nodes may not have reported its
-            // changes yet.
+            // If a list of partitions is stored, this node does not replace it, because other nodes
+            // may not have reported the changes since then.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }
@@ -237,9 +238,9 @@ impl CaptureSession {
     }
 }
 
-/// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout. Also returns the OID and the previous identity of each table: `None` if
-/// it was FULL.
+/// The commands that change the replica identities of tables to FULL, each with `timeout` as its
+/// lock timeout. Also returns the OID and the previous identity of each table: `None` if it was
+/// FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {

@@ -16,8 +16,8 @@ use crate::capture_session::CaptureSession;
 impl CaptureSession {
     /// Publishes the table a second time, on servers that have the bug. The caller must first wait
     /// until the transactions that were open at the first publication have ended. The second
-    /// publication invalidates their entries in the cache. No change is missed in between, because
-    /// the table is removed and added in one transaction.
+    /// publication invalidates what PostgreSQL cached for these transactions. No change is missed,
+    /// because the table is removed and added in one transaction.
     pub(super) async fn republish(&self, demand: &Demand) -> LogResult<()> {
         let version = "SELECT pg_catalog.current_setting('server_version_num')::int4";
         let rows = self.rows(version, &[]).await?;
@@ -34,7 +34,7 @@ impl CaptureSession {
         let table = TableInfo::of(self, demand.relation).await?;
         let entry = table.metadata.0.get(&demand.relation);
         if entry.is_some_and(|entry| entry.since.is_some()) {
-            // Another node has finished the capture.
+            // Another node has finished the capture, so it has published the table a second time.
             return Ok(());
         }
         let there = [(EVERYTHING, table.listed.0), (INSERTS, table.listed.1)];

@@ -21,8 +21,8 @@ pub(super) const PAUSE_FACTOR: u32 = 9;
 pub(super) struct LockBackoff(Mutex<HashMap<(DatabaseName, u32), Instant>>);
 
 impl LockBackoff {
-    /// Waits until a table may be locked. If that time is after the deadline `by`, returns `false`
-    /// at once.
+    /// Waits until a table may be locked. Returns `false` at once if the table may be locked only
+    /// after the deadline `by`.
     pub(super) async fn wait_until(
         &self,
         database: &DatabaseName,

@@ -39,10 +39,11 @@ pub(super) struct TableMetadata {
     /// capture the table at the same time compare this position to find out whether they finish the
     /// same capture.
     pub(super) begun: Option<LogPosition>,
-    /// The replica identity before the service raised it; `None` if the service did not.
+    /// The replica identity that the table had before the service changed it to FULL; `None` if the
+    /// service did not change it.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last time that a partition with rows was attached, detached, dropped or
-    /// truncated; `None` if that never happened.
+    /// A position after the most recent attaching, detaching, dropping or truncating of a partition
+    /// with rows; `None` if there was none.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }
@@ -65,7 +66,7 @@ impl TableMetadata {
     }
 }
 
-/// The replica identity of a table before the service raised it.
+/// The replica identity that a table had before the service changed it to FULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplicaIdentity {
     Default,

@@ -1,7 +1,7 @@
 //! Retention slots whose log is missing on the server.
 //!
-//! A new standby has the log only from its base backup on. A copy of the slot, as Patroni makes it
-//! before PostgreSQL 17, may begin earlier. After a promotion PostgreSQL reports such a slot as
+//! A new standby has the WAL only from its base backup on. The copy of a slot that Patroni makes on
+//! it before PostgreSQL 17 may begin earlier. After a promotion PostgreSQL reports such a slot as
 //! valid, and only reading it fails.
 
 use std::collections::HashMap;
@@ -26,8 +26,7 @@ impl MissingLog {
         self.0.lock().remove(slot);
     }
 
-    /// The record for a stream of the slot, in which the stream notes that the slot's log is
-    /// missing.
+    /// The handle by which a stream of the slot records that the slot's log is missing.
     pub(super) fn of(&self, slot: &str, position: LogPosition) -> SlotLog {
         SlotLog {
             missing: self.clone(),

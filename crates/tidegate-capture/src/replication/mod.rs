@@ -5,8 +5,8 @@
 //! the other only INSERT and TRUNCATE. A permanent replication slot, the *retention slot*, keeps
 //! the log of the retention window. Each stream has a temporary slot, which is a copy of the
 //! retention slot. Copying does not wait for open transactions, and PostgreSQL drops the slot of a
-//! node that crashes. If the nodes share one reader, that reader uses the retention slot itself,
-//! which PostgreSQL gives to only one process at a time.
+//! node that crashes. If the nodes share one reader, the reader uses the retention slot itself.
+//! PostgreSQL gives the slot to only one process at a time, so there cannot be two readers.
 
 mod capture;
 mod health;
@@ -145,8 +145,8 @@ impl Replication {
     }
 }
 
-/// Checks that a login may replicate: opens a connection in replication mode, identifies the server
-/// (PostgreSQL, "Streaming Replication Protocol", `IDENTIFY_SYSTEM`), and closes the connection.
+/// Checks that a login may replicate. Opens a connection in replication mode, runs
+/// `IDENTIFY_SYSTEM` (PostgreSQL, "Streaming Replication Protocol"), and closes the connection.
 ///
 /// # Errors
 ///

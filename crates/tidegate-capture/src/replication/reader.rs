@@ -57,8 +57,8 @@ const IS_READ: &str = "\
     ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
     WHERE d.datname = pg_catalog.current_database() AND s.active";
 
-/// Terminates the connection of the reader if it was opened more than `age` ago. So a reader that
-/// has just taken over is not terminated.
+/// Terminates the reader's connection if the connection was opened more than `age` ago. So a reader
+/// that has just taken over is not terminated.
 pub(super) async fn close(
     shared: &Shared,
     database: &DatabaseName,

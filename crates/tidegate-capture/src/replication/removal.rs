@@ -78,7 +78,7 @@ impl Replication {
         slot::abandon(&self.shared, database).await?;
         if end_streams {
             // Nodes that connected again during the removal read a log without captures. They
-            // notice that when their streams end.
+            // notice it when their streams end, so the streams are ended here.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }
@@ -87,8 +87,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// Returns why objects are left. If a node reads the log, the node may have created or kept
-    /// them. Otherwise a privilege is missing.
+    /// Returns the reason why objects are left. If a node reads the log, this node may have created
+    /// them again or prevented their removal. Otherwise a privilege is missing.
     async fn explain_remaining(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::Recreated);

@@ -57,8 +57,9 @@ impl ReplicationSession {
         self.canceller.backend().process_id
     }
 
-    /// Runs a command and returns its rows. If it takes longer than `limit`, sends a cancel request,
-    /// so that the backend does not keep waiting. The session is unusable after that.
+    /// Runs a command and returns its rows. If the command takes longer than `limit`, sends a
+    /// cancel request, so that the backend does not keep waiting. The session cannot be used after
+    /// the cancel request.
     pub(super) async fn run(&mut self, text: &str, limit: Duration) -> LogResult<Vec<TextRow>> {
         self.send(text)?;
         let deadline = Instant::now() + limit;

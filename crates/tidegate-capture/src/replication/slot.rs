@@ -53,8 +53,9 @@ pub(super) async fn open(
         "SELECT lsn FROM \
          pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
-    // The retention slot may have moved since it was read. If the stream requested a position
-    // before that of its slot, PostgreSQL would silently begin at the slot's position.
+    // Another node may have advanced the retention slot since its position was read. If the stream
+    // requested a position before that of its own slot, PostgreSQL would silently begin at the
+    // slot's position.
     let copied = session.run(&copy, COMMAND_TIMEOUT).await?;
     let earliest = position_of_slot(&copied)?;
     let start = match start {
@@ -163,7 +164,8 @@ pub(super) async fn table(session: &mut ReplicationSession) -> LogResult<LogStat
     })
 }
 
-/// Warns once per process, because the setting belongs to the cluster.
+/// Warns that WAL is kept without limit. Warns only once per process, because the setting belongs
+/// to the cluster.
 fn warn_of_unlimited_log() {
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {
@@ -175,8 +177,9 @@ fn warn_of_unlimited_log() {
     });
 }
 
-/// The position from which the retention slot keeps the log; `None` if the settings want no slot.
-/// Creates the slot if it is missing or lost. With `recreate`, creates it in any case.
+/// Returns the position from which the retention slot keeps the log; `None` if the settings say
+/// that there is no slot. Creates the slot if it is missing or lost. With `recreate`, creates it in
+/// any case.
 pub(super) async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
@@ -189,8 +192,8 @@ pub(super) async fn retention_slot(
     if let Some(retention_slot) = &place.retention_slot {
         let (name, confirmed) = (&place.retention_slot_name, retention_slot.confirmed);
         let is_lost = retention_slot.lost || shared.missing_log.has(name, confirmed);
-        // With `recreate`, the slot is older than the publications, and can never decode changes
-        // for them.
+        // `recreate` means that the slot is older than the publications. Such a slot can never
+        // decode changes for them.
         if !is_lost && !recreate {
             if retention_slot.failover == Some(false) {
                 enable_failover(session, name).await?;

@@ -19,15 +19,15 @@ use crate::error;
 const REPORT: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
-/// the wake-ups would cost more than the changes themselves. The reader for all nodes is never read
-/// more often, because what it returns at once is one message to NATS, which costs the NATS servers
-/// and the other nodes more than the changes.
+/// the wake-ups would cost more than the changes themselves. The stream that is read for all nodes
+/// is always read at this interval. The messages that it returns at once are one message to NATS,
+/// and each such message costs the NATS servers and the other nodes more than the changes in it.
 const GATHER: Duration = Duration::from_millis(1);
-/// Transactions count as dense if they arrive within this time of the previous ones, or if at least
-/// this many arrive at once.
+/// Transactions count as dense if they arrive within this time after earlier transactions, or if at
+/// least this number arrives at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
-/// A server counts as shutting down if it asks for this many reports, each within this time of the
-/// previous request.
+/// A server counts as shutting down if it asks for this number of reports, each within this time
+/// after the request before it.
 const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
 /// The maximum number of messages that are returned at once.
 const BATCH: usize = 1024;
@@ -43,7 +43,7 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
-    /// The time at which the last data arrived.
+    /// The time at which data most recently arrived.
     came_at: Instant,
     /// The time until which nothing is read, so that more is read at once; `None` if the next message
     /// is read when it arrives.
@@ -59,8 +59,8 @@ pub(super) struct Stream {
     is_for_all_nodes: bool,
     /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
     slot_log: Option<SlotLog>,
-    /// The time at which PostgreSQL last asked for a report, and the number of requests in quick
-    /// succession.
+    /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
+    /// that followed each other within [`AWAITED`].
     awaited: (Instant, u32),
 }
 
@@ -141,9 +141,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends a stream that confirms late if the server is shutting down. Such a server asks for the
-    /// next report as soon as it has received one. Otherwise a server asks only after half of
-    /// `wal_sender_timeout`.
+    /// Ends a stream that confirms late if the server is shutting down. A server that shuts down
+    /// asks for the next report as soon as it has received one. A server that runs on asks only
+    /// after half of `wal_sender_timeout`.
     fn leave_server_that_stops(&mut self) -> LogResult<()> {
         let (last, count) = self.awaited;
         let (soon, most) = AWAITED;
@@ -161,7 +161,8 @@ impl Stream {
         out.put_u8(tag::COPY_DATA);
         out.put_u32(4 + u32::from(STATUS));
         out.put_u8(b'r');
-        // Only the flushed position releases log.
+        // The server releases the log up to the flushed position. The written position has no such
+        // effect, so it may be later.
         let written = self.complete.unwrap_or_default().max(self.confirmed);
         for position in [written, self.confirmed, self.confirmed] {
             out.put_u64(position.0);
@@ -252,7 +253,7 @@ fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
 }
 
-/// Whether the last change of the messages is the end of a transaction.
+/// Whether the last of the messages that contain changes is the end of a transaction.
 fn ends_transaction(messages: &[LogMessage]) -> bool {
     let is_change = |message: &&LogMessage| matches!(message, LogMessage::Change(_));
     messages.iter().rfind(is_change).is_some_and(is_end)

@@ -19,8 +19,8 @@ pub(super) struct TableInfo {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// Two values: whether the table is in the publication of every operation, and whether it is in
-    /// the publication of INSERT.
+    /// The first value says whether the table is in the publication of every operation, the second
+    /// whether it is in the publication of INSERT.
     pub(super) listed: (bool, bool),
     /// Whether the publication of every operation has the table with all its rows and columns.
     everything: bool,
@@ -106,7 +106,8 @@ impl TableInfo {
         Ok(table)
     }
 
-    /// The tables whose replica identity must be raised for the demand.
+    /// The table or those of its partitions whose replica identity must be changed to FULL, so that
+    /// the change log has what `demand` asks for.
     ///
     /// # Errors
     ///
@@ -124,7 +125,8 @@ impl TableInfo {
             ));
         }
         let must = |leaf: &&Leaf| leaf.identity.is_some() && (demand.old_rows || !leaf.identifies);
-        // PostgreSQL 18: "Replica identity must not contain unpublished generated columns".
+        // PostgreSQL 18 refuses UPDATE and DELETE of such a table: "Replica identity must not
+        // contain unpublished generated columns".
         let breaks = |leaf: &Leaf| leaf.is_virtual && (leaf.identity.is_none() || must(&leaf));
         if self.leaves.iter().any(breaks) {
             return Err(LogError::Unsupported(

@@ -1,9 +1,9 @@
 //! Finds the schemas that a role sees.
 //!
 //! Roles with the same privileges form a [`RoleGroup`]. A schema that was loaded for one role of a
-//! group is valid for all its roles. A request queries PostgreSQL on the first use of a schema or
-//! role, and after a definition or the privileges of its role changed. Each group loads a changed
-//! schema once.
+//! group is valid for all its roles. A request queries PostgreSQL if its schema or role is used for
+//! the first time, or if a definition or the privileges of its role have changed. Each group loads
+//! a changed schema once.
 
 use std::sync::Arc;
 

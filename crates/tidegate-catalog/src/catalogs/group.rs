@@ -53,8 +53,8 @@ impl RoleGroup {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// The last loaded version of the schema `name`, even if it is stale; `None` if it was never
-    /// loaded.
+    /// The most recently loaded version of the schema `name`, even if it is stale; `None` if it was
+    /// never loaded.
     pub(super) fn last_loaded(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.last_loaded()
     }
@@ -156,13 +156,14 @@ impl SchemaSlot {
         fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
-    /// The last loaded version of the schemas, even if it is stale; `None` before the first load.
+    /// The most recently loaded version of the schemas, even if it is stale; `None` before the
+    /// first load.
     pub(super) fn last_loaded(&self) -> Option<Schemas> {
         self.loaded().map(|loaded| loaded.schemas)
     }
 
-    /// The last loaded version, with the data that makes the next load cheaper; `None` before the
-    /// first load.
+    /// The most recently loaded version, with the data that makes the next load cheaper; `None`
+    /// before the first load.
     pub(super) fn loaded(&self) -> Option<Loaded> {
         let loaded = self.loaded.read();
         loaded.as_ref().map(|(loaded, _)| loaded.clone())
@@ -173,8 +174,8 @@ impl SchemaSlot {
         loaded.as_ref().is_none_or(|(_, loaded)| *loaded < epoch)
     }
 
-    /// Reloads the schemas with `refresh`, unless another task did so while this one waited. The
-    /// schemas are cached only if they are valid for the whole group.
+    /// Reloads the schemas with `refresh`, unless another task has reloaded them while this task
+    /// waited. The slot stores the schemas only if they are valid for the whole group.
     pub(super) async fn load<F>(
         &self,
         epoch: impl Fn() -> u64,

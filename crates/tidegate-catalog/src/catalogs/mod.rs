@@ -35,7 +35,7 @@ const WATCH_TICKS: u64 = 60;
 const RELOAD_TICKS: u64 = 150;
 /// The largest number of schemas that one check of a database reloads in the background.
 const MAX_RELOADS_PER_CHECK: usize = 8;
-/// The number of ticks without use after which a schema is dropped.
+/// The number of ticks without use after which the cache drops a schema.
 const RETENTION_TICKS: u64 = 1200;
 
 /// Counts the definitions that were made through this node, so that the next request sees their
@@ -119,7 +119,8 @@ impl CatalogCache {
     ///
     /// # Errors
     ///
-    /// If the schema is not cached and cannot be loaded. A cached schema is kept if a reload fails.
+    /// If the schema is not cached and cannot be loaded. If a reload fails, the cached schema is
+    /// returned.
     pub async fn schema(
         &self,
         login: &Login,
@@ -168,7 +169,7 @@ impl CatalogCache {
     ///
     /// # Errors
     ///
-    /// If the comparison or a load fails. The cached schemas are kept.
+    /// If the comparison or a load fails. The cache then keeps its schemas.
     pub async fn watch(
         &self,
         database: &DatabaseName,
@@ -200,9 +201,8 @@ impl CatalogCache {
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
-    /// a request has compared the fingerprint since then, and this function does not compare it
-    /// again.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
+    /// not compare the fingerprint if a request has compared it since the count, which is usual.
     ///
     /// # Errors
     ///
@@ -246,9 +246,9 @@ impl CatalogCache {
         }
     }
 
-    /// Records a change since the roles of the cluster were last compared ([`load::roles`]). Only
-    /// roles whose OID in `pg_roles` is higher than `after`, and memberships of these roles, have
-    /// changed.
+    /// Records that only roles whose OID in `pg_roles` is higher than `after`, and memberships of
+    /// these roles, have changed since the previous comparison of the cluster's roles
+    /// ([`load::roles`]).
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
@@ -315,15 +315,15 @@ impl CatalogCache {
     ) -> Result<bool> {
         let before = tenant.comparisons();
         let _guard = tenant.comparison_lock.lock().await;
-        // Two comparisons ended while this task waited. The second one began after this call, so it
-        // saw all earlier changes.
+        // Two comparisons ended while this task waited. The second comparison began after this
+        // call, so it saw all changes that were made before the call.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
-        // A comparison is not necessary if no definition was counted since the last one began.
-        // `is_compared` is also true after a failed comparison, because requests are then served
-        // from the cache. So `is_failing` is checked too.
+        // A comparison is not necessary if no definition was counted since the previous comparison
+        // began. `is_compared` is also true after a failed comparison, because requests are then
+        // served from the cache. So `is_failing` is checked too.
         let is_done = !tenant.is_failing() && tenant.is_compared(count, self.now());
         if comparison == Comparison::IfCounted && is_done {
             return Ok(false);
@@ -367,7 +367,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose usual GraphQL type name was taken. That is unusual, but no error.
+/// Logs the relations whose usual GraphQL type name was taken. A taken name is unusual, but no
+/// error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

@@ -56,8 +56,8 @@ impl RoleGroups {
             .then(|| Arc::clone(&member.group))
     }
 
-    /// The last known group of a role, even if its key is not valid, and the role's previous group.
-    /// `None` for an unknown role.
+    /// The most recently known group of a role, even if its key is not valid, and the group before
+    /// it. `None` for an unknown role.
     pub(super) fn last(
         &self,
         role: &RoleName,

@@ -35,8 +35,8 @@ pub(super) struct DdlCount {
 
 #[derive(Default)]
 struct State {
-    /// The fingerprint of the definitions, and that of the roles; `None` before the first
-    /// comparison.
+    /// The fingerprint of the definitions and the state of the roles at the most recent comparison;
+    /// `None` before the first comparison.
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
@@ -85,8 +85,8 @@ impl DatabaseState {
         self.state.lock().visibility = visibility;
     }
 
-    /// Whether the state is current: no definition was made through this node since the last
-    /// comparison, and that comparison was in the last [`WATCH_TICKS`] ticks.
+    /// Whether the state is current. The most recent comparison must be at most [`WATCH_TICKS`]
+    /// ticks old, and no definition may have been made through this node since then.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
@@ -166,7 +166,8 @@ impl DatabaseState {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
-    /// From now on, schemas are served only if they were loaded after the last change.
+    /// From now on, schemas are served only if they were loaded after the most recently detected
+    /// change.
     pub(super) fn require_current(&self) {
         let mut state = self.state.lock();
         state.required = state.epoch;
@@ -223,7 +224,8 @@ impl DatabaseState {
         self.state.lock().role_groups.invalidate_key(role);
     }
 
-    /// The last schemas loaded for a role, even if they are stale; `None` if none were loaded.
+    /// The schemas most recently loaded for a role, even if they are stale; `None` if none were
+    /// loaded.
     pub(super) fn last_loaded(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
         let (group, previous) = state.role_groups.last(role)?;

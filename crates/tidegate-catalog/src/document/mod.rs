@@ -139,8 +139,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column (`attnum`). By default the columns are numbered from 1, and a
-    /// column follows the number of the previous column.
+    /// The number of the column (`attnum`). `None` stands for the number of the preceding column
+    /// plus 1, or for 1 in the first column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,

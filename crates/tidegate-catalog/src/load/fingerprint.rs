@@ -69,9 +69,9 @@ pub struct Fingerprint {
     pub change: RolesChange,
 }
 
-/// Reads the fingerprint of all definitions and roles that the schemas of any role depend on.
-/// `before` is the state of the roles at the previous comparison; without it, any role may have
-/// changed.
+/// Reads the fingerprint of all definitions and roles from which the catalogs of any role are made.
+/// `before` is the state of the roles at the previous comparison. If it is `None`, the result says
+/// that any role may have changed.
 ///
 /// # Errors
 ///
@@ -99,9 +99,9 @@ pub async fn fingerprint(
     })
 }
 
-/// Reads the same as [`fingerprint`], except roles and memberships. These belong to the cluster,
-/// and reading thousands of them takes milliseconds. Instead, the caller calls [`roles`], which
-/// compares them once for all databases.
+/// Reads the same as [`fingerprint`], except roles and memberships. Roles and memberships belong to
+/// the cluster, and reading thousands of them takes milliseconds. Therefore the caller compares
+/// them with [`roles`], once for all databases.
 ///
 /// # Errors
 ///

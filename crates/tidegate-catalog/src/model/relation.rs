@@ -44,8 +44,8 @@ pub struct Relation {
     /// The foreign keys of this relation and those that reference it, with the names that requests
     /// use.
     pub relationships: Vec<Relationship>,
-    /// The role's privileges. The privileges to write to a view are left out if PostgreSQL does not
-    /// support these writes.
+    /// The role's privileges. They do not include a privilege to write to a view if PostgreSQL does
+    /// not support such writes to the view.
     pub rights: RelationRights,
 }
 
@@ -80,8 +80,8 @@ pub enum Persistence {
 }
 
 /// The privileges on a relation. A privilege counts if the role has it on the whole relation or on
-/// at least one column, and the relation supports it. A view that is not updatable does not support
-/// UPDATE.
+/// at least one column, and the relation supports it. For example, a view that is not updatable
+/// does not support UPDATE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -32,8 +32,8 @@ pub(crate) struct RelationshipNames {
 /// the relation if the name is free. Each foreign key also has a name after its constraint. A
 /// reverse relationship is named after the referencing relation, if only one foreign key of that
 /// relation references this one and the name is free. Otherwise the name also contains the
-/// referencing columns. If a name after a constraint, or one that contains columns, is taken, a
-/// number is appended.
+/// referencing columns. A number is appended to the name after a constraint, and to the name with
+/// columns, if it is taken.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
     forward: &[RelationshipEnd<'_>],

@@ -36,8 +36,7 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes of the type names for a relation's aggregates and for their root field. A number is
-/// appended to a type name that is taken.
+/// The suffixes of the type names for a relation's aggregates and for their root field.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",

@@ -60,7 +60,7 @@ pub(super) fn steps(
 fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Result<()> {
     let kept = access.privileges();
     let excess = role.grants.iter().filter(|grant| {
-        // With write access, further privileges may remain.
+        // [`Access::Write`] does not revoke privileges that exceed it, so they may remain.
         access != Access::Write && !kept.contains(&grant.privilege.as_str())
     });
     for grant in excess {

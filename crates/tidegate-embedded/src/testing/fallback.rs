@@ -1,4 +1,4 @@
-//! Downloads PostgreSQL for tests on a machine where it is not installed, like `tidegate demo`.
+//! Downloads PostgreSQL, as `tidegate demo` does, for tests on a machine where it is not installed.
 
 use std::env;
 use std::ffi::OsString;

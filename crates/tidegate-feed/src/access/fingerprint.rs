@@ -1,6 +1,6 @@
-//! Fingerprints of the catalog rows on which privileges depend. While the fingerprints are
-//! unchanged, the privileges that were read together with them are still valid. Reading
-//! fingerprints costs a fraction of reading privileges.
+//! Fingerprints of the catalog rows on which privileges depend. Privileges that were read together
+//! with fingerprints are valid until the fingerprints change. Reading fingerprints costs a fraction
+//! of reading privileges.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ pub(crate) const TABLES: &str = "\
 /// and of every membership that it has, directly or through other roles. Roles belong to the
 /// cluster, so the change log of a database does not report their changes. Roles with the same
 /// attributes and memberships have the same fingerprint. The fingerprint also covers whether
-/// memberships are inherited. Before PostgreSQL 16 this depends on the member's attributes, and
-/// since then on the membership.
+/// memberships are inherited. Before PostgreSQL 16 the member's attributes decide about
+/// inheritance, and since then the membership.
 pub(crate) const ROLES: &str = "\
     WITH RECURSIVE asked AS (\
         SELECT r.* FROM pg_catalog.pg_roles r \

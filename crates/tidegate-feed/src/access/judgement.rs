@@ -28,8 +28,9 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// `:columns` are the quoted name and the columns of the table, and `:rows` is a JSON array of row
 /// images. The statement selects the numbers, from 1, of the rows that pass, separated by commas.
 /// It selects NULL if a transaction is not visible yet. It also selects NULL if the table now has
-/// other columns, because values would get into the wrong columns. In both cases the caller tries
-/// again. After a change of columns this succeeds once the policies have been read again.
+/// other columns, because values would get into the wrong columns. In both cases the calling
+/// function tries again. After a change of columns, an attempt succeeds once the policies have been
+/// read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,
@@ -97,8 +98,8 @@ impl Judgement {
             images,
         ];
         match run(caller, &self.statement, &values).await {
-            // The row type may have changed after the fingerprint was read. PostgreSQL reports this
-            // with errors of class 42 (PostgreSQL, "Error Codes").
+            // The row type may have changed after the fingerprint was read. PostgreSQL reports such
+            // a change with errors of class 42 (PostgreSQL, "Error Codes").
             Err(Error::Rejected(rejection)) if rejection.sqlstate.starts_with("42") => {
                 run(caller, &self.unprepared()?, &values).await
             }

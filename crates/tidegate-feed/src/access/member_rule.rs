@@ -15,8 +15,9 @@ use crate::decode::pgoutput::ColumnValue;
 /// The rows that policies show a member.
 #[derive(Debug)]
 pub(crate) struct MemberRule {
-    /// The comparisons of the policies. `keys` was made from them.
+    /// The comparisons of the policies.
     equalities: Vec<PolicyEquality>,
+    /// The columns and values that these comparisons require.
     keys: Vec<RuleKey>,
 }
 
@@ -29,8 +30,8 @@ pub(crate) struct RuleKey {
 
 impl MemberRule {
     /// The rule of a member under these policies. Returns `None` if PostgreSQL has to evaluate the
-    /// policies. That is the case if the caller is not a member, or if a policy does more than
-    /// compare a column with a value that the service knows.
+    /// policies, because the caller is not a member or a policy does more than compare a column
+    /// with a value that the service knows.
     pub(crate) fn new(login: &Login, policy: &RlsPolicy) -> Option<Self> {
         let RoleUse::Member(member) = &login.role_use else {
             return None;

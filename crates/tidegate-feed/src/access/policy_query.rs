@@ -1,5 +1,5 @@
-//! Queries the policies of tables, and recognises those that compare a column with the id or a
-//! claim of the caller, and those that do not depend on the caller.
+//! Queries the policies of tables. Recognises policies that compare a column with the id or a claim
+//! of the caller, and policies that do not depend on the caller.
 
 use tidegate_sql::Statement;
 use tidegate_sql::statement::Purity;
@@ -9,12 +9,12 @@ use crate::catalog_query::{TextRow, is_true, text};
 
 /// Selects each policy that applies to SELECT: its table, its OID, whether it is permissive, its
 /// condition, and the columns that the condition reads. Some conditions only compare a column with
-/// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For these, it also selects
-/// the column, the column's type and the name of the claim.
+/// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For such a condition, the
+/// query also selects the column, the column's type and the name of the claim.
 ///
-/// The last result column is what the condition depends on, apart from its own table and built-in
-/// objects: `0` nothing, `1` only the claims, `2` anything else. PostgreSQL records these
-/// dependencies, also those of implicit casts.
+/// The last result column says on which objects the condition depends besides its own table and
+/// built-in objects: `0` for none, `1` for the functions of claims only, `2` for any other.
+/// PostgreSQL records these dependencies, and also those of implicit casts.
 ///
 /// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
 /// same way in all supported versions. With an empty `search_path` it qualifies every function and

@@ -77,8 +77,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Adds requests. Returns whether the database has no query task yet. In that case the caller
-    /// must start the task.
+    /// Adds requests. Returns `true` if the database has no query task yet; the calling function
+    /// must then start one.
     fn enqueue(&self, database: &DatabaseName, requests: PendingReplies) -> bool {
         let mut waiting = self.waiting.lock();
         let is_new = !waiting.contains_key(database);
@@ -107,7 +107,7 @@ impl PrivilegeLoader {
                     PrivilegeOutcome::Failed(error) if is_busy(&error) => {
                         retries.insert(pair, replies);
                     }
-                    // The receiver is dropped if its caller no longer waits.
+                    // Sending fails if the caller no longer waits and has dropped its receiver.
                     outcome => replies
                         .into_iter()
                         .for_each(|reply| drop(reply.send(outcome.clone()))),

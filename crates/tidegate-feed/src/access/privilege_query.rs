@@ -23,8 +23,8 @@ pub(crate) const MAX_BATCH: usize = 500;
 /// How many times a query is tried while the definition of a table changes.
 const ATTEMPTS: usize = 5;
 
-/// Limits the wait for a lock. From PostgreSQL 17 on, reading the condition of a policy locks its
-/// table, and queries about other tables must not wait long for that lock.
+/// Limits the wait for a lock. From PostgreSQL 17 on, reading the condition of a policy locks the
+/// policy's table. A query covers many tables, so a lock on one of them must not delay it for long.
 const LOCK_TIMEOUT: &str = "SELECT pg_catalog.set_config('lock_timeout', '2s', true)";
 
 /// Selects the properties of each column that are the same for all roles. The result column
@@ -73,8 +73,8 @@ mod column {
 /// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
 /// the schema, and `?` if the schema no longer exists.
 ///
-/// The last result column is true if a change of memberships cannot revoke the privileges. That
-/// requires two conditions. The privileges are granted to the role itself or to PUBLIC. Row level
+/// The last result column is true if a change of memberships cannot revoke the privileges. Two
+/// conditions must hold. The privileges are granted to the role itself or to PUBLIC. And row level
 /// security is disabled, or the role itself owns the table and row level security is not forced.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
@@ -133,8 +133,8 @@ pub(crate) async fn query(
     for batch in pairs.chunks(MAX_BATCH) {
         match &unreachable {
             None => unreachable = query_batch(catalog, batch, &mut outcomes).await,
-            // If the database is unreachable, only one batch waits for it, and the later batches
-            // fail at once.
+            // The database is unreachable. Later batches fail at once, so that not each of them
+            // waits for it.
             Some(error) => outcomes.extend(failed(batch, error)),
         }
     }

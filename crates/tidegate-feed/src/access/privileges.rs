@@ -17,8 +17,9 @@ pub(crate) struct Privileges {
     /// primary key.
     pub(crate) primary_key: Arc<[Box<str>]>,
     /// The fingerprint of the table when the privileges were read; see
-    /// [`crate::access::fingerprint`]. `role_fingerprint` is the fingerprint of the role.
+    /// [`crate::access::fingerprint`].
     pub(crate) fingerprint: Box<str>,
+    /// The fingerprint of the role when the privileges were read.
     pub(crate) role_fingerprint: Box<str>,
     /// Whether a change of roles or memberships alone may change these privileges.
     pub(crate) depends_on_roles: bool,

@@ -1,8 +1,8 @@
 //! Row level security on events: decides whether a role may see a row image.
 //!
-//! PostgreSQL evaluates the policies on a connection that logged in as the role. It evaluates them
-//! over the row images of the change log and not over the table, because the current row may differ
-//! from the image.
+//! PostgreSQL evaluates the policies on a connection that logged in as the role. The policies are
+//! applied to the row images of the change log and not to the table, because the current row may
+//! differ from the image.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The maximum number of cached results. Above this number, old results are dropped. Results are
-/// cached for other subscriptions of the same role.
+/// The maximum number of results that an evaluator caches for other subscriptions. Above this
+/// number, it drops old results.
 const MAX_CACHED: usize = 4096;
 
 /// How long a result is used. A policy may depend on the time or on other tables, so a subscription
@@ -46,11 +46,12 @@ pub(crate) struct RlsEvaluator {
 }
 
 struct RlsState {
-    /// The policies; `None` if row level security no longer applies. Every image is then visible.
+    /// The policies; `None` if row level security no longer applies, so that every image is
+    /// visible.
     policy: Option<RlsPolicy>,
-    /// The fingerprint of the table when the policies were read. `queried_at` is the time of that
-    /// query.
+    /// The fingerprint of the table when the policies were read.
     fingerprint: Box<str>,
+    /// When the policies were read.
     queried_at: Instant,
     /// Whether each evaluated image is visible, and the time until which this result is used. The
     /// key is the generation of the image's schema and the image's position. The generation is
@@ -126,9 +127,9 @@ impl RlsEvaluator {
 
     /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
     /// image without a column that the policies read is not visible. Returns `None` if the changes
-    /// cannot be evaluated yet. Either their transactions are not visible to queries yet, and the
-    /// policies may read other effects of these transactions; or the columns of the table have
-    /// changed since the policies were read.
+    /// cannot be evaluated yet. This has one of two reasons. The transactions of the changes are
+    /// not visible to queries yet, although the policies may read other effects of these
+    /// transactions. Or the columns of the table have changed since the policies were read.
     ///
     /// # Errors
     ///
@@ -145,7 +146,8 @@ impl RlsEvaluator {
             return Ok(Some(vec![true; changes.len()]));
         };
         if !self.may_evaluate(policy) {
-            // The check of privileges ends the subscriptions; see `watch::recheck`.
+            // The policies now distinguish callers who share this evaluator. The check of
+            // privileges ends their subscriptions; see `watch::recheck`.
             return Err(Error::internal("the policies now tell callers apart"));
         }
         let mut unknown = Vec::new();

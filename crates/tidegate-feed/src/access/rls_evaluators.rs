@@ -1,5 +1,5 @@
-//! The evaluators of row level security: one for each table in use and each set of callers that its
-//! policies do not tell apart.
+//! The evaluators of row level security. There is one for each table in use and each set of callers
+//! that the policies of the table do not tell apart.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,8 +13,8 @@ use crate::access::rls::RlsEvaluator;
 use crate::access::rls_policy::CallerPart;
 
 /// The maximum number of callers with the same role that wait at the same time for PostgreSQL to
-/// judge row images of one table. It is high enough that the executor uses multiplexed connections.
-/// On these the executor sends waiting statements in one write.
+/// judge row images of one table. It is high enough that the executor uses multiplexed connections,
+/// on which it sends waiting statements in one write.
 const JUDGED_TOGETHER: usize = 8;
 
 /// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated
@@ -108,9 +108,9 @@ impl RlsEvaluators {
         }
     }
 
-    /// The evaluator of a caller and a table, updated with the policies of `privileges`. An existing
-    /// evaluator that is busy cannot be updated now. In that case existing subscriptions keep this
-    /// evaluator, and new subscriptions share a new one.
+    /// The evaluator of a caller and a table, updated with the policies of `privileges`. An
+    /// existing evaluator that is busy cannot be updated now. The subscriptions that use it then
+    /// keep it, and new subscriptions share a new evaluator.
     pub(crate) fn get(
         &self,
         login: &Login,

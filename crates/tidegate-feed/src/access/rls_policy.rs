@@ -1,4 +1,4 @@
-//! The row level security policies that apply to a role on a table, as one query.
+//! Combines the row level security policies that apply to a role on a table into one query.
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ pub(crate) struct RlsPolicy {
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass, because there is no permissive policy.
     pub(super) denies_all: bool,
-    /// The comparisons, one for each policy. A visible row passes at least one of them. `None`
-    /// without policies, and if one of the policies is restrictive or does more than compare.
+    /// The comparisons, one for each policy. A visible row passes at least one of them. `None` if
+    /// there are no policies, or if one of the policies is restrictive or does more than compare.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 
 /// The property of the caller, besides the role, on which the result of a policy depends. Callers
-/// of a role with the same property share a result.
+/// with the same role and the same property share a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CallerPart {
     /// All callers with the role see the same rows.

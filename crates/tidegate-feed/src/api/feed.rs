@@ -101,7 +101,7 @@ impl Feed {
     }
 
     /// Tries once to subscribe. Returns `None` if the change log reported a new table definition
-    /// during the attempt. The caller then tries again.
+    /// during the attempt. The calling function then tries again.
     async fn try_subscribe(
         &self,
         sender: &EventSender,
@@ -134,9 +134,9 @@ impl Feed {
         .await
     }
 
-    /// Returns the feed of a database. Starts the feed if it does not run, reading the change log
-    /// from `start`. A subscription that resumes may need changes from before this process started.
-    /// If it is the database's first subscription, `start` must be the earliest position in the
+    /// Returns the feed of a database. Starts the feed if it does not run; the feed then reads the
+    /// change log from `start`. The first subscription of a database may resume and need changes
+    /// from before this process started. In this case `start` must be the earliest position in the
     /// change log, so that the ring contains these changes.
     fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
         let mut databases = self.shared.databases.lock();
@@ -168,7 +168,7 @@ impl Feed {
         SubscribeGuard::new(database)
     }
 
-    /// Ends all subscriptions and closes the streams. The retention windows are kept, so that
+    /// Ends all subscriptions and closes the streams. Does not end the retention windows, so that
     /// clients can resume on another node.
     pub fn stop(&self) {
         for (_, running) in self.shared.databases.lock().drain() {

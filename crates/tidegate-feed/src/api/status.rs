@@ -20,11 +20,12 @@ pub struct DatabaseStatus {
     pub live: bool,
     /// The position up to which the changes of all committed transactions have been dispatched.
     pub reached: LogPosition,
-    /// How many bytes the change log contained after `reached` when its end was last read. While
-    /// the stream is open, the end is read every [`crate::FeedSettings::retention_interval`].
+    /// How many bytes the change log contained after `reached` when the end of the log was most
+    /// recently read. While the stream is open, the end is read every
+    /// [`crate::FeedSettings::retention_interval`].
     pub lag_bytes: u64,
     /// How long the change log has contained data after `reached`; zero if the stream has reached
-    /// the end that was last read.
+    /// the most recently read end of the log.
     pub lag: Duration,
     /// The number of subscriptions.
     pub subscriptions: usize,

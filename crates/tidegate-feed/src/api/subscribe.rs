@@ -73,8 +73,9 @@ impl CheckedRequest {
 }
 
 /// Starts a subscription. `definition_count` is the number of table definitions that the change log
-/// had reported before the privileges were read. If it has reported more since then, returns
-/// `None`: the privileges may be older than the last definition and must be read again.
+/// had reported before the privileges were read. Returns `None` if the log has reported more
+/// definitions since then. The privileges may then be older than the newest definition, and must be
+/// read again.
 ///
 /// # Errors
 ///
@@ -148,8 +149,8 @@ fn attach(
             replay::spawn(database.clone(), subscriber.clone(), position);
         }
     }
-    // A feed that stops ends only the subscriptions that exist at that time. Therefore its state is
-    // checked after the subscription was added.
+    // A feed that stops ends the subscriptions that exist when it stops. This subscription may have
+    // been added later, so the state of the feed is checked here.
     if database.stream.state().stopped {
         hub.detach(&subscriber);
         return Err(Error::Unavailable(None));
@@ -177,7 +178,8 @@ async fn start_at(
         return StartAt::Gap(Resync::Expired);
     }
     // On a node that has just started, the stream may not have reached the cursor yet. If the
-    // stream does not reach it, the cursor belongs to a part of the log that no longer exists.
+    // stream does not reach it before the deadline, the cursor belongs to a part of the log that no
+    // longer exists.
     let reached = cursor.position.end();
     match database.stream.wait_until_reached(reached, deadline).await {
         Ok(()) => StartAt::After(cursor.position),
@@ -185,11 +187,12 @@ async fn start_at(
     }
 }
 
-/// Handles a subscription that does not fit the last known schema of its table. The definition of
-/// the table may have changed after the last change of a row, and the change log describes the
-/// table again only before the next change of a row. Therefore this function waits until the stream
-/// has reached the current end of the log. The columns of the subscription were checked against the
-/// current catalog, so if they still do not fit, the known schema is outdated and is removed.
+/// Handles a subscription that does not fit the schema that the change log most recently described
+/// for its table. The definition of the table may have changed after the last change of a row, and
+/// the change log describes the table again only before the next change of a row. Therefore this
+/// function waits until the stream has reached the current end of the log. The columns of the
+/// subscription were checked against the current catalog, so if they still do not fit, the known
+/// schema is outdated and is removed.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

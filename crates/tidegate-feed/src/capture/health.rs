@@ -64,11 +64,12 @@ struct HealthWatch {
     repairs: JoinSet<u32>,
 }
 
-/// The health of a capture at the last poll.
+/// The health of a capture at the previous poll.
 struct LastHealth {
-    /// Whether UPDATE and DELETE are captured, and the position of the capture. If one of them has
-    /// changed since the last poll, the table was captured again.
+    /// Whether UPDATE and DELETE were captured. If this value or `since` differs from that of the
+    /// current capture, the table was captured again since the poll.
     changes: bool,
+    /// The position of the capture.
     since: LogPosition,
     evidence: Vec<Box<str>>,
 }
@@ -80,7 +81,7 @@ struct CaptureHealth {
     /// Marks of the capture of INSERTs, such as triggers. As long as one of the marks exists, no
     /// INSERT was missed.
     inserts: Vec<Box<str>>,
-    /// Marks of the capture of UPDATEs and DELETEs, in the same form.
+    /// Marks of the capture of UPDATEs and DELETEs.
     changes: Vec<Box<str>>,
     /// Whether PostgreSQL accepts UPDATE and DELETE. PostgreSQL rejects them if the replica
     /// identity is missing.
@@ -147,9 +148,9 @@ impl HealthWatch {
         Ok(())
     }
 
-    /// Compares the health of a capture with its health at the last poll. Returns the fault to
+    /// Compares the health of a capture with its health at the previous poll. Returns the fault to
     /// repair; `None` if there is none. If changes may be missing, marks the capture as stale and
-    /// forgets its health. Otherwise stores the new health.
+    /// removes the stored health. Otherwise stores the new health.
     fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
         let demand = &capture.demand;
         let evidence = health.evidence(demand);
@@ -256,8 +257,9 @@ async fn repair_replica_identity(
 }
 
 /// Handles a table that can no longer be captured as demanded. If UPDATE and DELETE were demanded,
-/// subscriptions to them end, subscriptions to INSERT alone continue, and the next poll tries to
-/// capture only INSERTs. Otherwise all subscriptions to the table end.
+/// ends only the subscriptions to these operations. Subscriptions to INSERT alone continue, and the
+/// next poll tries to capture only INSERTs. If UPDATE and DELETE were not demanded, ends all
+/// subscriptions to the table.
 pub(crate) fn stop_capture(database: &DatabaseFeed, table: u32, error: &LogError) {
     let problem = error.to_string();
     let ends_all = database.captures.with_all(|captures| {

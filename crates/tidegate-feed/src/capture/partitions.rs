@@ -30,7 +30,7 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
 
 struct PartitionWatch {
     database: Arc<DatabaseFeed>,
-    /// The last processed fingerprint of each table's partitions.
+    /// The most recently processed fingerprint of each table's partitions.
     last_trees: HashMap<u32, Box<str>>,
     /// For each table, the position up to which changes of its partitions were reported.
     reported: HashMap<u32, LogPosition>,
@@ -50,7 +50,7 @@ impl PartitionWatch {
     }
 
     /// Reports a gap if a change of a table's partitions made rows appear or disappear. Returns
-    /// `false` if that could not be determined. The next snapshot then tries again.
+    /// `false` if this could not be determined; it is then tried again with the next snapshot.
     async fn process_change(&mut self, table: u32) -> bool {
         let database = &self.database;
         let Some(capture) = database.captures.get(table) else {
@@ -58,8 +58,8 @@ impl PartitionWatch {
         };
         let deadline = Instant::now() + database.settings.subscribe_timeout;
         // The change log reports a TRUNCATE of the whole table, which empties all partitions. The
-        // stream must have reached the TRUNCATE first. Otherwise it would also be reported as a
-        // change of partitions.
+        // stream must have reached the TRUNCATE first. Otherwise the emptied partitions would be
+        // reported a second time, as a change of partitions.
         let no_change = LogPosition::default();
         let Ok(now) = database.log.retain(&database.name, no_change).await else {
             return false;

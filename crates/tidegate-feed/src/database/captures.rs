@@ -8,7 +8,7 @@ use tidegate_changelog::{Captured, Demand, LogPosition};
 use tokio::sync::{Notify, RwLock};
 use tokio::time::Instant;
 
-/// The capture of a table as it was last requested.
+/// The capture of a table as it was most recently requested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableCapture {
     pub(crate) demand: Demand,
@@ -21,7 +21,7 @@ pub(crate) struct TableCapture {
     pub(crate) stale: bool,
     /// A gap that is not reported yet: changes from before this capture may be missing.
     pub(crate) pending_gap: Option<Captured>,
-    /// The last gap that was recorded while `pending_gap` was set. It is reported after
+    /// The gap that was most recently recorded while `pending_gap` was set. It is reported after
     /// `pending_gap`.
     pub(crate) next_gap: Option<Captured>,
 }
@@ -96,9 +96,9 @@ impl Captures {
     }
 
     /// Records that changes from before `captured` may be missing. This gap is reported once the
-    /// stream has reached it. If another gap of the table is already pending, that gap stays, and
-    /// the new gap is reported after it. It does not replace the pending gap, because a table that
-    /// keeps becoming stale would then never get a report. A third gap replaces the second.
+    /// stream has reached it. If a gap of the table is already pending, the new gap is reported
+    /// after it. The new gap does not replace the pending gap, because a table that keeps becoming
+    /// stale would then never get a report. A third gap replaces the second.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         self.update(relation, |capture| {

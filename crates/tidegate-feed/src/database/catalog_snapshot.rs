@@ -7,7 +7,8 @@ use tidegate_sql::RoleName;
 use crate::catalog_query::TextRow;
 use crate::database::captures::TableCapture;
 
-/// The state of the catalog on which subscriptions depend and that the change log does not report.
+/// The part of the catalog on which subscriptions depend, but whose changes the change log does not
+/// report.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogSnapshot {
     /// The captures at the time the poll began.
@@ -17,8 +18,8 @@ pub(crate) struct CatalogSnapshot {
     /// For each captured table that is partitioned, a fingerprint of its partitions.
     pub(crate) partition_trees: HashMap<u32, Box<str>>,
     /// The fingerprints of the tables of subscriptions, by OID; see [`crate::access::fingerprint`].
-    /// `roles` contains the fingerprints of the roles, by name.
     pub(crate) tables: HashMap<u32, Box<str>>,
+    /// The fingerprints of the roles of subscriptions, by name.
     pub(crate) roles: HashMap<Box<str>, Box<str>>,
     /// A fingerprint of the attributes of the composite types in use.
     pub(crate) attributes: Box<str>,

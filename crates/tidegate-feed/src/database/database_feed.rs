@@ -39,10 +39,10 @@ pub(crate) struct DatabaseFeed {
     pub(crate) replay_permits: Semaphore,
     /// Requests a poll of the catalog, because a definition has changed.
     pub(crate) poll_request: Notify,
-    /// The result of the last poll of the catalog.
+    /// The result of the most recent poll of the catalog.
     pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// When the database was last found to have a subscription.
+    /// When the database was most recently found to have a subscription.
     pub(crate) last_used: Mutex<Instant>,
     subscriber_ids: AtomicU64,
     /// How many subscriptions are being started.
@@ -80,7 +80,7 @@ impl DatabaseFeed {
         self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records that a stream was opened. `continues` says whether it was opened where the last
+    /// Records that a stream was opened. `continues` says whether it starts where the previous
     /// stream ended. If not, reports a gap to every subscription.
     pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let mut hub = self.hub.lock();

@@ -14,8 +14,8 @@ pub(crate) struct StreamState {
     pub(crate) live: bool,
     /// The position up to which all changes of committed transactions have been dispatched.
     pub(crate) reached: LogPosition,
-    /// Why the last attempt to open the stream failed; `None` after a success or before the first
-    /// attempt.
+    /// Why the most recent attempt to open the stream failed; `None` after a success or before the
+    /// first attempt.
     pub(crate) problem: Option<StreamProblem>,
     /// Whether the feed has stopped. The stream is then not opened again.
     pub(crate) stopped: bool,

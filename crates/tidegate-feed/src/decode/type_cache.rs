@@ -1,4 +1,4 @@
-//! The types of a database that are not built in, as they were last read from the catalog.
+//! The types of a database that are not built in, as they were most recently read from the catalog.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) type EnumLabel = (u32, Box<[u8]>);
 #[derive(Default)]
 pub(crate) struct TypeCache {
     types: Mutex<Arc<HashMap<u32, Type>>>,
-    /// The enum labels that were looked up last, with the time of the lookup.
+    /// The enum labels that were looked up recently, each with the time of the lookup.
     pub(super) queried_labels: Mutex<HashMap<EnumLabel, Instant>>,
 }
 

@@ -18,7 +18,8 @@ pub(crate) enum ReplayRead {
     /// The ring no longer contains all changes after the position.
     Lost,
     /// The subscription has caught up and has joined the other subscriptions of its connection. The
-    /// value is set if the connection lags from now on. The caller must then start a reader for it.
+    /// value is `Some` if the connection lags from now on. The calling function must then start a
+    /// reader for the connection.
     Joined(Option<LaggingConnection>),
 }
 
@@ -50,8 +51,8 @@ pub(crate) fn read_replay(
     after: EventPosition,
 ) -> ReplayRead {
     let last_change = hub.table(subscriber.relation).last_change;
-    // If the table has not changed after the position, the ring has dropped no change that the
-    // subscription needs.
+    // If the table has not changed after the position, the subscription needs no change that the
+    // ring has dropped.
     let after = if last_change <= after {
         after.max(hub.ring.start())
     } else {
@@ -91,8 +92,8 @@ pub(crate) fn read_lagging(
     let last_change = |member: &ConnectionSubscriber| {
         Some(hub.tables.get(&member.subscriber.relation)?.last_change)
     };
-    // If none of the tables has changed after the position, the ring has dropped no change that the
-    // connection needs.
+    // If none of the tables has changed after the position, the connection needs no change that the
+    // ring has dropped.
     let after = match members.iter().filter_map(last_change).max() {
         Some(last_change) if last_change > position => position,
         _ => position.max(hub.ring.start()),

@@ -68,7 +68,8 @@ impl CaseFoldingCache {
             folding
         } else {
             let lower = match lower(catalog, collation, CaseFolding::SAMPLE).await {
-                // The encoding of the database lacks some characters of the sample.
+                // The encoding of the database lacks some characters of the sample, so the sample
+                // with only ASCII letters is used.
                 Err(tidegate_sql::Error::Rejected(_)) => {
                     lower(catalog, collation, CaseFolding::ASCII).await
                 }

@@ -25,10 +25,10 @@ pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) mode: DeliveryMode,
     /// While the subscription is not live, only changes after this position are delivered. The
-    /// subscription has received the earlier ones already, or began after them.
+    /// subscription has already received earlier changes, or began after them.
     pub(crate) since: EventPosition,
-    /// Gaps before this position were already reported to the subscription, or are from before it
-    /// began.
+    /// Gaps before this position are not reported to the subscription: either it already got a
+    /// report, or it began after them.
     pub(crate) complete_from: EventPosition,
     /// The reason for a gap that is to be reported when the replay has ended; `None` without a gap.
     pub(crate) missed: Option<Resync>,
@@ -51,8 +51,8 @@ pub(crate) enum DeliveryMode {
 pub(crate) struct LaggingState {
     pub(crate) position: EventPosition,
     pub(crate) wake: Arc<Notify>,
-    /// Whether a new stream has set `position`. In that case the next call of [`Self::reach`] must
-    /// not overwrite it.
+    /// Whether a new stream has set `position`. If so, the next call of [`Self::reach`] must not
+    /// overwrite `position`.
     restarted: bool,
     /// Gaps that are reported when the connection has read up to their positions.
     gaps: VecDeque<PendingGap>,
@@ -105,7 +105,7 @@ impl LaggingState {
     }
 
     /// Records that the connection has processed everything up to a position. Does nothing if a new
-    /// stream has set another position since the last call.
+    /// stream has set another position since the previous call.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         if !std::mem::take(&mut self.restarted) {
             self.position = position;

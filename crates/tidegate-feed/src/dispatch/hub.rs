@@ -1,5 +1,5 @@
-//! Decides which subscriptions get a change. Holds the last changes, the subscriptions to each
-//! table, and the connections that lag behind the stream.
+//! Decides which subscriptions get a change. Holds the most recent changes, the subscriptions to
+//! each table, and the connections that lag behind the stream.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::event::item::{Item, Resync};
 
 /// The subscriptions of a database, under one lock; see [`crate::dispatch::shared_hub`].
 pub(crate) struct Hub {
-    /// The last changes of the database.
+    /// The most recent changes of the database.
     pub(crate) ring: Ring,
     /// The change log that the stream reads.
     pub(crate) lineage: Lineage,
@@ -61,12 +61,13 @@ impl Hub {
     }
 
     /// Whether all changes that were dispatched are in the log of `lineage`, at the same positions.
-    /// After a promotion the result is `false` if the last changes had not reached the new primary.
+    /// After a promotion the result is `false` if dispatched changes had not reached the new
+    /// primary.
     pub(crate) fn is_continued_by(&self, lineage: &Lineage) -> bool {
         self.lineage.log == LogIdentity(0) || self.ring.head().is_in(lineage, self.lineage.log)
     }
 
-    /// Records that a stream was opened. `continues` says whether it was opened where the last
+    /// Records that a stream was opened. `continues` says whether it starts where the previous
     /// stream ended. If not, reports a gap to every subscription.
     pub(crate) fn stream_opened(&mut self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let is_other_log = !self.is_continued_by(lineage);
@@ -103,9 +104,9 @@ impl Hub {
         }
     }
 
-    /// Reports that changes of a table before a position may be missing. A subscription that began
-    /// at this position or later gets no report, nor does one that already got the report of a gap
-    /// that ends there or later.
+    /// Reports that changes of a table before a position may be missing. A subscription gets no
+    /// report if it began at this position or later, or if it already got a report of a gap that
+    /// ends at this position or later.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {
@@ -248,7 +249,7 @@ impl Hub {
     }
 
     /// Lets a subscription that has received everything up to `since` join the other subscriptions
-    /// of its connection. Returns the connection if it lags from now on.
+    /// of its connection. Returns the connection if the connection lags from now on.
     pub(crate) fn join_connection(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -274,8 +275,8 @@ impl Hub {
         let connection = self.connections.get_mut(&connection_id)?;
         let wake = connection.lagging.as_ref()?.wake.clone();
         connection.member(subscriber.id)?.mode = DeliveryMode::Lagging;
-        // If the connection already lagged, its reader may be waiting for changes. It must now read
-        // those of this subscription.
+        // If the connection already lagged, its reader may be waiting. It must now read the changes
+        // for this subscription too.
         wake.notify_one();
         let table = self.table(subscriber.relation);
         table.add_lagging(subscriber.id, wake);

@@ -58,8 +58,8 @@ impl EqualityIndex {
         self.column == equality.column && self.r#type == equality.r#type
     }
 
-    /// The subscriptions whose filters require the value that a row has in this column. `None` if
-    /// the value cannot be looked up; any subscription of this index may then match.
+    /// The subscriptions whose filters require the value that a row has in this column. Returns
+    /// `None` if the value cannot be looked up, so that any subscription of this index may match.
     fn find<'r>(&'r self, row: Row<'r>) -> Option<&'r [IndexedSubscriber]> {
         let value = row.value(self.at?);
         if value == ColumnValue::Absent {

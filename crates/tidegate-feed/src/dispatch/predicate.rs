@@ -29,7 +29,7 @@ struct FilteredColumn {
     r#type: Type,
 }
 
-/// A column that has one of the values `keys` in every row that passes the filter.
+/// States that a column has one of the values `keys` in every row that passes the filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Equality {
     id: ColumnId,
@@ -195,7 +195,7 @@ impl BoundPredicate {
         self.equality.as_ref()
     }
 
-    /// Whether a row passes. `None` if that depends on a value that the change log does not
+    /// Whether a row passes. `None` if the answer depends on a value that the change log does not
     /// contain, or on a malformed value.
     pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
         let value = |id: ColumnId| {

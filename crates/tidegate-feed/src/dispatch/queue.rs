@@ -19,7 +19,7 @@ pub struct QueueLimits {
     pub events: usize,
     /// The limit on the bytes of the rows of events.
     pub bytes: usize,
-    /// A full queue is closed if no item is taken out of it for this time.
+    /// The time after which a full queue is closed if no item was taken out of it.
     pub stall_timeout: Duration,
 }
 
@@ -55,7 +55,8 @@ struct QueueState {
     items: VecDeque<Delivery>,
     events: usize,
     bytes: usize,
-    /// When items were last taken out of the queue, or an event was pushed into the empty queue.
+    /// The more recent of two times: when items were taken out of the queue, and when an event was
+    /// pushed into the empty queue.
     last_activity: Instant,
     /// Everything up to this position was queued for all subscriptions that do not replay. `None`
     /// before the first event or gap.
@@ -105,8 +106,8 @@ pub(crate) enum PushError {
 }
 
 impl EventSender {
-    /// Pushes an item. Fails if the queue was closed. An event or a gap is refused if the queue has
-    /// no room.
+    /// Pushes an item. Fails if the queue was closed, or if the item is an event or a gap and the
+    /// queue has no room.
     pub(crate) fn push(&self, delivery: Delivery) -> Result<(), PushError> {
         if self.is_closed() {
             return Err(PushError::Closed);
@@ -196,9 +197,8 @@ impl EventSender {
         true
     }
 
-    /// The cursor up to which everything was queued for every subscription. Each subscription can
-    /// resume after it without a gap. `None` if no event or gap was queued and no subscription
-    /// replays.
+    /// The cursor up to which everything was queued for every subscription, so that each can resume
+    /// after it without a gap. `None` if no event or gap was queued and no subscription replays.
     fn complete_up_to(&self) -> Option<Cursor> {
         let state = self.0.state.lock();
         let replaying = state.replaying.iter().map(|(_, cursor)| *cursor);
@@ -220,7 +220,8 @@ impl EventSender {
         }
     }
 
-    /// Forgets the position of the replay of a subscription that has ended. Its queued items stay.
+    /// Removes the position of the replay of a subscription that has ended. Items that were queued
+    /// for it stay in the queue.
     pub(crate) fn forget(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         state

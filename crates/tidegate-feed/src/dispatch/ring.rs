@@ -1,4 +1,4 @@
-//! The last changes of a database in memory, for subscriptions that resume or lag.
+//! The most recent changes of a database in memory, for subscriptions that resume or lag.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use crate::event::cursor::EventPosition;
 const MAX_SCANNED: usize = 8192;
 /// The limit on changes that one read returns.
 const MAX_CHANGES: usize = 256;
-/// The limit on the bytes of changes that one read returns. The last change may exceed it.
+/// The limit on the bytes of changes that one read returns. The change with which a read reaches
+/// the limit may exceed it.
 const MAX_BYTES: usize = 2 << 20;
 
-/// The last changes, in order. When they exceed the limit on bytes, the oldest changes are dropped.
-/// The newest change is always kept.
+/// The most recent changes, in order. When they exceed the limit on bytes, the ring drops the
+/// oldest changes, but never the newest change.
 #[derive(Debug)]
 pub(crate) struct Ring {
     changes: VecDeque<Arc<RowChange>>,
@@ -90,8 +91,8 @@ impl Ring {
         position >= self.start
     }
 
-    /// How much of the ring the changes after a position fill, from 0 to about 1. It is estimated
-    /// from their number.
+    /// Which part of the ring the changes after a position fill, from 0 to about 1. It is estimated
+    /// from the number of these changes.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]

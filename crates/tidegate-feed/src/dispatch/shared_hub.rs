@@ -52,7 +52,7 @@ impl SharedHub {
         self.0.lock().report_missed(relation, before, reason);
     }
 
-    /// The lower 32 bits of the ids of the last transactions in which the stream reported a
+    /// The lower 32 bits of the ids of the most recent transactions in which the stream reported a
     /// TRUNCATE of the table.
     pub(crate) fn truncations(&self, relation: u32) -> Vec<u32> {
         let hub = self.0.lock();
@@ -81,8 +81,8 @@ impl SharedHub {
         self.0.lock().lineage.log
     }
 
-    /// Whether a cursor belongs to the lineage of the stream: to its change log, or to an older log
-    /// that this one continues.
+    /// Whether a cursor belongs to the stream's change log, or to an older change log that the
+    /// stream's log continues.
     pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
         cursor.is_in(&self.0.lock().lineage)
     }
@@ -100,7 +100,8 @@ impl SharedHub {
         }
     }
 
-    /// Whether a subscription fits the last known schema of its table.
+    /// Whether a subscription fits the schema that the change log most recently described for its
+    /// table.
     pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
         let hub = self.0.lock();
         hub.tables
@@ -142,8 +143,8 @@ impl SharedHub {
         backlog::read_lagging(&mut self.0.lock(), connection, wake, done)
     }
 
-    /// The position of a replay; `None` if the subscription does not replay. A stream that was
-    /// opened again may have moved the position.
+    /// The position of a subscription's replay; `None` if the subscription does not replay. A
+    /// stream that was opened again may have moved the position.
     pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
         self.0.lock().replays.get(&subscriber.id).copied()
     }
@@ -194,8 +195,8 @@ impl SharedHub {
         self.0.lock().roles_to_check(relation)
     }
 
-    /// Drops the result of [`SharedHub::roles_to_check`], because the privileges of a subscription
-    /// to the table have changed.
+    /// Removes the cached result of [`SharedHub::roles_to_check`], because the privileges of a
+    /// subscription to the table have changed.
     pub(crate) fn forget_roles(&self, relation: u32) {
         if let Some(table) = self.0.lock().tables.get_mut(&relation) {
             table.roles = None;

@@ -47,7 +47,7 @@ pub(crate) struct Subscriber {
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
     /// The rows that policies show a member, if PostgreSQL does not have to evaluate the policies.
     pub(crate) rule: Option<MemberRule>,
-    /// The privileges as they were last read.
+    /// The privileges as they were most recently read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,
     pub(crate) ended: AtomicBool,
     /// The value of the table's `change_count` at the last change that the live reader pushed.
@@ -55,8 +55,8 @@ pub(crate) struct Subscriber {
 }
 
 impl Subscriber {
-    /// Whether the subscription has ended or the queue of its connection was closed. In that case
-    /// nothing more is delivered.
+    /// Whether the subscription has ended or the queue of its connection was closed. Nothing more
+    /// is delivered afterwards.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire) || self.sender.is_closed()
     }
@@ -92,7 +92,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends the subscription, and delivers the reason. Only the first call delivers a reason.
+    /// Ends the subscription, and delivers the reason. Further calls have no effect.
     pub(crate) fn end(&self, why: Ended) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             self.push_unbounded(Item::Ended(why));
@@ -259,8 +259,8 @@ impl SchemaBinding {
     }
 }
 
-/// Whether a row passes the filter. Without a filter every row passes. `None` if that cannot be
-/// decided.
+/// Whether a row passes the filter. Without a filter every row passes. `None` if a value that
+/// decides is missing or malformed.
 pub(crate) fn passes(predicate: Option<&BoundPredicate>, row: Row<'_>) -> Option<bool> {
     predicate.map_or(Some(true), |predicate| predicate.passes(row))
 }

@@ -21,7 +21,7 @@ use crate::event::item::{Ended, Resync};
 use crate::event::operation::Operation;
 use crate::event::selection::Selection;
 
-/// The subscriptions to a table. Dispatches the changes of the table to the live ones.
+/// The subscriptions to a table. Dispatches the changes of the table to the live subscriptions.
 #[derive(Default)]
 pub(crate) struct TableSubscribers {
     schema: Option<Arc<RelationSchema>>,
@@ -34,14 +34,14 @@ pub(crate) struct TableSubscribers {
     lagging: Vec<(u64, Arc<Notify>)>,
     /// How many changes of the table were dispatched.
     change_count: u64,
-    /// The position of the last change. For a table that was just added, a position after which it
-    /// has not changed.
+    /// The position of the table's most recent change. For a table that was just added, it is a
+    /// position after which the table has not changed.
     pub(crate) last_change: EventPosition,
     /// The cached result of [`crate::dispatch::hub::Hub::roles_to_check`]; `None` if it must be
     /// computed.
     pub(crate) roles: Option<Arc<[RoleName]>>,
-    /// The lower 32 bits of the ids of the last transactions that truncated the table, the newest
-    /// first.
+    /// The lower 32 bits of the ids of the most recent transactions that truncated the table, the
+    /// newest first.
     pub(crate) truncations: VecDeque<u32>,
 }
 
@@ -133,12 +133,12 @@ impl TableSubscribers {
         self.lagging.retain(|(lagging_id, _)| *lagging_id != id);
     }
 
-    /// Whether the live reader has pushed the table's last change to a subscription.
+    /// Whether the live reader has pushed the table's most recent change to a subscription.
     pub(crate) fn has_received_last_change(&self, subscriber: &Subscriber) -> bool {
         subscriber.last_pushed.load(Ordering::Relaxed) == self.change_count
     }
 
-    /// Whether a subscription fits the last known schema. Without a schema every subscription fits.
+    /// Whether a subscription fits the current schema. Without a schema every subscription fits.
     pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
         self.schema
             .as_ref()
@@ -196,8 +196,8 @@ impl TableSubscribers {
 
     /// Pushes a change to the live subscriptions that get it, and wakes the readers of lagging
     /// subscriptions. Removes live subscriptions that have ended or whose queues are closed.
-    /// Returns the live subscriptions whose queues are full. The caller must make the connections
-    /// of the returned subscriptions lag from this change on.
+    /// Returns the live subscriptions whose queues are full. The calling function must make their
+    /// connections lag from this change on.
     pub(crate) fn dispatch(
         &mut self,
         change: &RowChange,

@@ -76,8 +76,8 @@ impl Cursor {
         self.position.end()
     }
 
-    /// Whether the cursor belongs to the log of `lineage`, or to the shared part of a log that it
-    /// continues.
+    /// Whether the cursor belongs to the log of `lineage`. It may also belong to an older log that
+    /// this log continues, in the part that both have in common.
     pub(crate) fn is_in(self, lineage: &Lineage) -> bool {
         self.position.is_in(lineage, LogIdentity(self.log))
     }

@@ -19,7 +19,7 @@ impl Operations {
     /// The set of all three operations.
     pub const ALL: Self = Self(7);
 
-    /// The set with another operation added.
+    /// This set with `operation` added.
     #[must_use]
     pub const fn with(self, operation: Operation) -> Self {
         Self(self.0 | 1 << operation as u8)

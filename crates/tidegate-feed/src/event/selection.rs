@@ -12,8 +12,8 @@ use tidegate_values::Column;
 pub struct Selection {
     /// The members of the JSON object, in this order.
     pub columns: Box<[SelectedColumn]>,
-    /// Whether events list the names of the primary key's columns. If so, these columns must be
-    /// selected.
+    /// Whether events list the names of the primary key's columns. If they do, these columns must
+    /// be among `columns`.
     pub key: bool,
 }
 

@@ -18,13 +18,14 @@ pub(crate) const PAUSE: (Duration, Duration) =
 /// than the default `wal_sender_timeout`, after which PostgreSQL would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A transaction that is not visible after this time probably waits for a standby.
-/// [`wait_for_definition`] then checks whether the transaction can have changed the definition.
+/// The time after which [`wait_for_definition`] checks whether the transaction can have changed the
+/// definition. A transaction that is not visible by then probably waits for a standby.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// Selects whether a transaction is still running and has not changed a table's definition. A
-/// statement that changes a table or its policies takes a lock that writers of rows do not take,
-/// and keeps it until the change is visible to others (PostgreSQL, "Explicit Locking").
+/// statement that changes a table or its policies takes a lock that writers of rows do not take.
+/// The transaction holds this lock until the change is visible to others (PostgreSQL, "Explicit
+/// Locking").
 const LEFT_DEFINITION_UNCHANGED: &str = "\
     WITH held AS (SELECT * FROM pg_catalog.pg_locks) \
     SELECT (EXISTS (SELECT FROM held WHERE locktype = 'transactionid' AND granted \

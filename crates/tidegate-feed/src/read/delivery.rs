@@ -19,10 +19,10 @@ const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
 /// The error of a subscription that has ended. Nothing more is delivered to it.
 pub(crate) struct SubscriptionEnded;
 
-/// Evaluates a change for a subscription. `binding` is the subscription's last binding, which is
-/// replaced if the schema has changed. Changes up to `history` were made before the subscription
-/// began. If the subscription does not fit the schema of such a change, the outcome is a gap. If it
-/// does not fit the schema of a later change, the subscription ends.
+/// Evaluates a change for a subscription. `binding` binds the subscription to a schema, and is
+/// replaced if the change has another schema. Changes up to `history` were made before the
+/// subscription began. If the subscription does not fit the schema of one of these changes, the
+/// outcome is a gap. If it does not fit the schema of a later change, the subscription ends.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,
@@ -57,8 +57,8 @@ pub(crate) fn evaluate(
 }
 
 /// Decides for each change whether row level security lets the subscription see it. If PostgreSQL
-/// cannot evaluate the policies, the subscription ends, so that nothing is delivered unchecked.
-/// While PostgreSQL is unreachable the subscription waits.
+/// cannot evaluate the policies, the subscription ends, so that nothing is delivered unchecked. If
+/// PostgreSQL is unreachable, waits until it is reachable.
 pub(crate) async fn visible(
     subscriber: &Subscriber,
     changes: &[Arc<RowChange>],
@@ -77,7 +77,7 @@ pub(crate) async fn visible(
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
-            // The policies are slow. Fewer rows are evaluated at a time, down to a single row.
+            // The policies are slow, so fewer rows are evaluated at a time, down to a single row.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
                 let mut all = Box::pin(visible(subscriber, first)).await?;

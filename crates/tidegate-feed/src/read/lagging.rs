@@ -33,7 +33,8 @@ struct LaggingReader {
     hub: Arc<SharedHub>,
     connection: usize,
     wake: Arc<Notify>,
-    /// The last binding of each subscription, by id.
+    /// Each subscription's binding to the schema of the change that was most recently evaluated for
+    /// it. The key is the id of the subscription.
     bindings: HashMap<u64, Option<SchemaBinding>>,
 }
 
@@ -62,8 +63,8 @@ impl LaggingReader {
                 }
                 BacklogRead::CaughtUp(reached) => {
                     position = reached;
-                    // If a notification has arrived since the read, this wait ends at once, so no
-                    // notification is missed.
+                    // If a notification has arrived since the ring was read, this wait ends at
+                    // once, so no change is missed.
                     self.wake.notified().await;
                 }
                 BacklogRead::Lost(members) => {
@@ -125,7 +126,8 @@ impl LaggingReader {
     }
 
     /// Returns for each event whether row level security hides it. All changes for a subscription
-    /// are checked in one query. If that fails, the subscription ends and its events are hidden.
+    /// are checked in one query. If the query fails, the subscription ends and its events are
+    /// hidden.
     async fn hidden(&self, pending: &[PendingEvent]) -> Vec<bool> {
         let mut hidden = vec![false; pending.len()];
         let mut queried: Vec<u64> = Vec::new();

@@ -80,8 +80,8 @@ fn problem(error: LogError) -> StreamProblem {
     }
 }
 
-/// Reads a stream until it breaks. Returns the error. `continues` says whether the stream was
-/// opened where the last stream ended.
+/// Reads a stream until it breaks. Returns the error. `continues` says whether the stream starts
+/// where the previous stream ended.
 async fn read(
     database: &Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
@@ -148,12 +148,12 @@ struct LiveReader {
     database: Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
     decoder: ChangeDecoder,
-    /// The map of types with which the decoder's schemas were last refreshed.
+    /// The map of types with which the decoder's schemas were most recently refreshed.
     types: Arc<HashMap<u32, Type>>,
     /// Changes up to this position were already dispatched by the previous stream.
     dispatched: EventPosition,
-    /// The tables for which the roles of subscriptions were already checked in this batch, each
-    /// with the commit of the last transaction that the check covers.
+    /// The tables for which the roles of subscriptions were already checked in this batch. The
+    /// value is the commit of the newest transaction that the check covers.
     roles_checked: HashMap<u32, LogPosition>,
 }
 
@@ -206,8 +206,9 @@ impl LiveReader {
     }
 
     /// Checks the roles of the subscriptions to a changed table, once for each batch. One check is
-    /// enough, because all transactions of a batch had committed before the batch arrived. For the
-    /// same reason, the check is not repeated for a transaction that continues in the next batch.
+    /// enough, because all transactions of a batch had committed before the batch arrived. A
+    /// transaction that continues in the next batch had committed too, so the check is not repeated
+    /// for it.
     async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
         if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {

@@ -69,8 +69,9 @@ impl Replay {
                 }
                 ReplayRead::Lost if std::mem::take(&mut may_read_log) => self.catch_up().await?,
                 ReplayRead::Lost => {
-                    // Either a new stream has moved the position forward, or the ring has dropped
-                    // changes that the subscription needs, because its client reads too slowly.
+                    // There are two possible causes. A new stream may have moved the position
+                    // forward. Or the client reads too slowly, and the ring has dropped changes
+                    // that the subscription needs.
                     match hub.replay_position(&self.subscriber) {
                         Some(position) if position > self.position => self.position = position,
                         _ => {

@@ -26,8 +26,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
     let mut snapshots = database.snapshots.subscribe();
-    // For each role and table, the time when the privileges were last confirmed or read, or when
-    // the stream was last found closed.
+    // For each role and table, the most recent time at which the privileges were confirmed or read,
+    // or the stream was found closed.
     let mut checked: HashMap<RoleTable, Instant> = HashMap::new();
     loop {
         let mut groups;
@@ -35,8 +35,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             _ = tick.tick() => {
                 groups = group(database.hub.subscribers());
                 checked.retain(|pair, _| groups.contains_key(pair));
-                // A check is recorded shortly after its tick. So at the next tick slightly less
-                // than the interval has passed since the check.
+                // A check is recorded shortly after its tick. So slightly less than the interval
+                // has passed at the next tick, and a check must be due then.
                 let due = database.settings.recheck_interval.mul_f32(0.9);
                 groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
             }
@@ -93,7 +93,7 @@ async fn recheck(
         if privileges.is_ok() || !is_live {
             *last = Instant::now();
         }
-        // Time without a stream does not count, because no events are delivered without a stream.
+        // Time without a stream does not count, because no events are delivered in this time.
         let unverified = last.elapsed() > database.settings.max_unchecked;
         apply(database, &groups[&pair], privileges, unverified)
     };
@@ -154,7 +154,7 @@ pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
         return;
     }
     // If PostgreSQL does not answer, the privileges of all these subscriptions are read again. If
-    // that fails too, subscriptions under row level security end.
+    // they cannot be read either, subscriptions under row level security end.
     let current = fingerprint::of_roles(&database.catalog, &roles)
         .await
         .unwrap_or_default();
@@ -222,10 +222,10 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
 /// Privileges with new policies, and the evaluators that must be updated with them.
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
-/// Applies new privileges to the subscriptions of a role to a table, and ends subscriptions that
-/// are no longer allowed. If `unverified` is true, all of the subscriptions end. Returns the
-/// evaluators that the caller must update, some of which may be busy; `None` if `privileges` is an
-/// error.
+/// Applies new privileges to the subscriptions of a role to a table, and ends those that the
+/// privileges no longer allow. If `unverified` is true, ends all of them. Returns the evaluators
+/// that the calling function must update; some of them may be busy. Returns `None` if `privileges`
+/// is an error.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],
@@ -311,8 +311,8 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
 /// may continue. It cannot continue if it began without row level security, if the policies now
 /// tell apart callers who share its evaluator, or if the policies read columns that are not
-/// captured for it or cannot be captured. In the last case, the subscription's events would be
-/// dropped silently.
+/// captured for it or cannot be captured. Without the captured columns, the subscription's events
+/// would be dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let shares = |rls: &Arc<RlsEvaluator>| {
         let policy = privileges.policy.as_ref();

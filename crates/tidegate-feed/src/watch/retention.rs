@@ -24,7 +24,8 @@ pub(crate) async fn watch(
     let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
     loop {
         tick.tick().await;
-        // `subscribers` also removes subscriptions that have ended.
+        // `subscribers` also removes subscriptions that have ended, so that they do not keep the
+        // database in use.
         if !database.hub.subscribers().is_empty() {
             *database.last_used.lock() = Instant::now();
         }

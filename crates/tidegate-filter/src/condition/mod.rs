@@ -277,8 +277,8 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal; `None` if the next token is not one. A column named `true` must be quoted,
-    /// or it is read as a literal.
+    /// Parses a literal; `None` if the next token is not one. The name of a column `true` must be
+    /// quoted; otherwise it is read as a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             ConditionTokenKind::Text(text) => (string(text), false),

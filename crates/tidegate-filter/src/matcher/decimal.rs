@@ -3,14 +3,14 @@
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
-//! the class are inverted. At their end there are two bytes that are above every digit, so that
-//! more digits make the number smaller.
+//! the class are inverted. Two bytes that are above every digit follow them, so that a negative
+//! number with more digits is smaller.
 
-/// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
-/// decimal point and 16,383 after it).
+/// The largest number of digits that is read. It is larger than the number of digits that a
+/// `numeric` can have (131,072 before the decimal point and 16,383 after it).
 const MAX_DIGITS: usize = 200_000;
-/// The largest exponent that is read. Only values of requests can have larger exponents. Such
-/// values are left to PostgreSQL.
+/// The largest exponent that is read. Only a value of a request can have a larger exponent, and
+/// PostgreSQL compares it instead.
 const MAX_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;

@@ -63,9 +63,9 @@ impl MatchNode {
 }
 
 impl Scalar {
-    /// Replaces the labels of an enum and returns the previous ones; `None` for other types. The
-    /// previous ones are kept, because changes that were logged before a label was renamed have its
-    /// previous name.
+    /// Replaces the labels of an enum and returns the old labels; `None` for other types. If only
+    /// names differ, the scalar also keeps the old labels: changes that were logged before a label
+    /// was renamed have its old name.
     fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
         let Self::Enum(labels, former) = self else {
             return None;
@@ -79,8 +79,8 @@ impl Scalar {
 }
 
 impl Operand {
-    /// Replaces the labels of the column if they changed, and returns the previous ones; otherwise
-    /// `None`.
+    /// Replaces the labels of the column and returns the old labels; returns `None` if they did not
+    /// change.
     fn relabel(&mut self, labels: &Labels<'_>) -> Option<Arc<[String]>> {
         self.scalar.relabel(labels(self.column)?)
     }

@@ -14,9 +14,9 @@ const MAX_EXPONENT: usize = 10_000;
 /// The number of digits of the largest 64-bit integer.
 const I64_DIGITS: usize = 19;
 
-/// The integers around a decimal number: the largest integer not above it, and the smallest one not
-/// below it. For a number beyond 64 bits, the fields only show whether the number is above or below
-/// all 64-bit integers.
+/// The integers around a decimal number: the largest integer not above it, and the smallest integer
+/// not below it. For a number beyond 64 bits, the fields only show whether the number is above or
+/// below all 64-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     floor: i128,
@@ -84,8 +84,8 @@ impl Bounds {
 
     /// Compiles the comparison of an integer column with the number.
     pub(super) fn compare(self, operand: Operand, operator: Operator) -> MatchNode {
-        // Each comparison becomes a test of the column against the integer `last`: whether the
-        // column is greater (`above`), or whether it is not.
+        // Each comparison becomes a test of the column against the integer `last`. If `above` is
+        // true, the test is whether the column is greater, and otherwise whether it is not.
         let (last, above) = match operator {
             Operator::Gt => (self.floor, true),
             Operator::Gte => (self.ceiling - 1, true),

@@ -252,9 +252,9 @@ fn is_of_digits(text: &str, fields: &[usize], mark: char) -> bool {
     fit && parts.next().is_none()
 }
 
-/// Converts an interval to the form that PostgreSQL writes. The text may already have that form, or
-/// the ISO 8601 form to which a JSON object is converted. Only the seconds may be fractional.
-/// `None` for any other text.
+/// Converts an interval to the form that PostgreSQL writes. The text may already have this form, or
+/// it may have the ISO 8601 form to which a JSON object is converted. Only the seconds may be
+/// fractional. `None` for any other text.
 fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());

@@ -250,7 +250,7 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // The unknown label may be a new name of the label that it is compared with.
+        // The unknown label may be a new name of the label in the filter.
         _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),
@@ -269,8 +269,8 @@ impl List {
         if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
             return Truth::Undecided;
         }
-        // This shortens the lifetime of the stored values to that of the row, as `contains`
-        // requires.
+        // The annotation shortens the lifetime of the stored values to that of the row, as
+        // `contains` requires.
         let values: &HashSet<Datum<'_>> = &self.values;
         let outcome = match values.contains(found) {
             true => Truth::True,

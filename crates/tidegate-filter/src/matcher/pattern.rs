@@ -121,7 +121,8 @@ impl Pattern {
         self.case_folding = Some(case_folding);
     }
 
-    /// Whether the whole text matches. `None` if that depends on a case folding that was not given.
+    /// Whether the whole text matches. `None` if the result depends on a case folding that was not
+    /// given.
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
@@ -133,8 +134,8 @@ impl Pattern {
         Some(self.is_matched(&text))
     }
 
-    /// Matches each piece at its first possible position, which leaves the most text for the next
-    /// ones.
+    /// Matches each piece at its first possible position, which leaves the most text for the pieces
+    /// after it.
     fn is_matched(&self, text: &[u8]) -> bool {
         let Some(mut at) = self.first.end(text, 0) else {
             return false;

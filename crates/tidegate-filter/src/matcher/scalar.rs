@@ -42,7 +42,8 @@ pub(super) enum Scalar {
     Uuid,
     Moment(MomentType),
     Interval,
-    /// An enum: its labels in order, and the previous names of labels at the same positions.
+    /// An enum. The fields are its labels in order, and at the same positions the names that the
+    /// labels had before they were renamed.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 

@@ -66,8 +66,8 @@ impl ComparedColumn<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // A composite value that lacks an attribute would have NULL there, and would never be equal
-        // to a value.
+        // A composite value that lacks an attribute would have NULL in this place, and would never
+        // be equal to a value.
         let is_part = matches!(
             base_type(&self.column.r#type).kind(),
             TypeKind::Composite(_)

@@ -270,14 +270,15 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
         return None;
     }
     let is_list = matches!(base_type(r#type).kind(), TypeKind::Array(_));
-    // An array for a column of text, or a scalar for an array, is rejected by other checks.
+    // Only a scalar for a column of text and an array for a column of arrays are checked here.
+    // Other checks reject the other pairs.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| first_non_text(value, is_key))
         .flatten()
 }
 
 /// Checks that the value of an operator has text where text is expected. Numbers and booleans are
-/// rejected there, because PostgreSQL would accept their JSON as text.
+/// rejected in these places, because PostgreSQL would accept their JSON as text.
 pub(super) fn check_text(
     column: &Column,
     is_key: bool,

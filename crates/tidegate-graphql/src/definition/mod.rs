@@ -1,8 +1,8 @@
 //! Defines the GraphQL types of a schema of the catalog.
 //!
 //! The validator's schema, introspection and the SDL are made from these definitions. Only the
-//! names of types are stored. The fields of a type are generated each time they are needed, because
-//! a schema of ten thousand tables has a hundred thousand types.
+//! names of types are stored, because a schema of ten thousand tables has a hundred thousand types.
+//! The fields of a type are generated each time they are needed.
 
 mod aggregate;
 mod named;

@@ -168,7 +168,8 @@ impl<'a> Variables<'a> {
 /// If a request has at least this many values, they are sorted by name for fast look-ups.
 const MANY: usize = 16;
 
-/// The values that a request gives for variables. If a name occurs twice, the last value is used.
+/// The values that a request gives for variables. If a name occurs twice, the value of its final
+/// occurrence is used.
 enum VariableValues<'a> {
     Few(json::Members<'a>),
     Many(BTreeMap<Cow<'a, str>, &'a RawValue>),
@@ -197,7 +198,7 @@ impl<'a> VariableValues<'a> {
 /// How a variable without a value is handled inside a list or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// An object has no member for the variable. A list has null in its place.
+    /// An object gets no member for the variable. A list gets null in place of the variable.
     Omit,
     /// The literal is rejected, because a condition without one of its members would match more
     /// rows.

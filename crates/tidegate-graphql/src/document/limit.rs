@@ -75,8 +75,8 @@ struct Size {
     /// How deeply list fields of introspection (`fields`, `interfaces` and so on) are nested in the
     /// selection.
     lists: usize,
-    /// How deeply such list fields are nested in `__schema` or `__type`. [`LISTS`] limits this
-    /// number.
+    /// How deeply list fields of introspection are nested in `__schema` or `__type`. [`LISTS`]
+    /// limits this number.
     introspected: usize,
 }
 

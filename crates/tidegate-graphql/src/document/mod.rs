@@ -50,8 +50,8 @@ impl Operation {
     }
 }
 
-/// A named fragment. Its type condition is not stored: it always holds, because all types are
-/// objects.
+/// A named fragment. Its type condition is not stored, because the condition always holds: all
+/// types are objects.
 #[derive(Debug)]
 pub(crate) struct Fragment {
     pub selection: Vec<Selection>,
@@ -103,7 +103,7 @@ pub(crate) struct Field {
     pub conditions: Vec<Condition>,
     pub selection: Vec<Selection>,
     pub location: Location,
-    /// The meaning of the field, which the first request caches. The meaning is the same for all
+    /// The meaning of the field. The first request computes and caches it. It is the same for all
     /// requests, because the enclosing type is always the same object type.
     pub meaning: OnceLock<Meaning>,
 }

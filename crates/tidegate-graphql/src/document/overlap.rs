@@ -2,9 +2,9 @@
 //! Selection Merging").
 //!
 //! The API has no interfaces and unions, so every fragment applies to its object. Therefore fields
-//! with the same key in an object are always merged. Being the same field is transitive, so each
-//! field is compared only with the first field of its key. This takes time linear in the number of
-//! fields.
+//! with the same key in an object are always merged. If two fields are the same as a third, they
+//! are the same as each other. So each field is compared only with the first field of its key, and
+//! the check takes time linear in the number of fields.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,8 @@ struct Check<'d> {
     errors: Errors,
 }
 
-/// The fields of one object, grouped by response key, in order.
+/// The fields of one object, grouped by response key. The groups are in the order in which the
+/// document first mentions the keys.
 #[derive(Default)]
 struct SiblingFields<'d> {
     places: HashMap<&'d str, usize>,

@@ -52,7 +52,7 @@ impl Errors {
 }
 
 impl FromIterator<Error> for Errors {
-    /// Collects errors until one is left out because the list is full.
+    /// Collects errors until the list is full.
     fn from_iter<T: IntoIterator<Item = Error>>(errors: T) -> Self {
         let mut kept = Self::default();
         for error in errors {

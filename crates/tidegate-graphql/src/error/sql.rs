@@ -16,8 +16,8 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// An error that is not reported in a GraphQL response. Examples are an unavailable database,
-    /// and a failure of the service itself. If PostgreSQL ended the session, the error is
+    /// An error that is not reported in a GraphQL response, for example because the database is
+    /// unavailable or the service itself failed. If PostgreSQL ended the session, the error is
     /// [`tidegate_sql::Error::Unavailable`].
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,

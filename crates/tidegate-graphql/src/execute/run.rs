@@ -10,7 +10,7 @@ use crate::large_text::LargeText;
 use crate::lower::{self, Lowered, Lowerer, VariableUses};
 use crate::templates::TemplateConditions;
 
-/// The plan of an operation, and whether to make a template from it.
+/// The plan of an operation, and the conditions for using it as a template.
 pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
     pub(super) introspections: Vec<LargeText>,

@@ -284,7 +284,7 @@ fn one<'o>(object: Option<Object<'o>>, out: &mut String) -> MemberContent<'o> {
 
 /// Appends a string, or null.
 fn text<'o>(text: Option<&str>, out: &mut String) -> MemberContent<'o> {
-    // Most texts here are names, which need no escaping.
+    // Most texts are names, which need no escaping and are appended as they are.
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     match text {
         None => out.push_str("null"),

@@ -57,8 +57,8 @@ impl<'d> Lowerer<'d> {
         let key = self.schema.relation(relation).single_key();
         let key = key.ok_or_else(|| super::unknown_field("id"))?;
         if id.is_null() {
-            // A key is never null, so null selects no row. It must not be ignored, because then
-            // every row would be selected.
+            // A key is never null, so null selects no row. If null were ignored, every row would be
+            // selected.
             return Ok(Filter::Any(Vec::new()));
         }
         let equals = Filter::equals(&id, self.schema.relation(relation), key, "id");

@@ -44,8 +44,8 @@ pub(crate) struct Lowered<'d> {
     pub introspections: Vec<LargeText>,
 }
 
-/// Lowers a query or a mutation. A root field of a query that has an entry in `errors` becomes
-/// null. If lowering a nullable root field fails, an entry is added and the field becomes null too.
+/// Lowers a query or a mutation. Makes a root field of a query null if it has an entry in `errors`.
+/// If lowering a nullable root field fails, adds an entry and makes the field null too.
 ///
 /// # Errors
 ///
@@ -101,8 +101,9 @@ pub(crate) fn lower<'d>(
 /// The content of a root field that failed.
 const NULL: RootField<'static> = RootField::Verbatim(Bytes::from_static(b"null"));
 
-/// Whether a root field may be null after an error. A mutation runs completely or not at all.
-/// `__schema` and `__typename` are non-null (GraphQL, section 6.4.4).
+/// Whether a root field may be null after an error. A root field of a mutation may not, because a
+/// mutation runs completely or not at all. `__schema` and `__typename` may not, because they are
+/// non-null (GraphQL, section 6.4.4).
 fn is_nullable(kind: OperationKind, group: &CollectedField<'_>) -> bool {
     kind == OperationKind::Query && !matches!(&*group.field.name, "__schema" | "__typename")
 }

@@ -29,7 +29,7 @@ pub(super) fn of_body(body: &[u8]) -> Option<String> {
 /// Replaces strings, quoted names and numbers by `?` and removes comments. Quoted names are
 /// replaced because a failed statement may have a value in double quotes. The text is cut at a
 /// string or comment without an end. It is also cut at an SQL string with a backslash, because
-/// where such a string ends depends on PostgreSQL's settings.
+/// PostgreSQL's settings decide where such a string ends.
 fn outline(text: &str, sql: bool) -> String {
     let mut out = String::new();
     let mut rest = text;

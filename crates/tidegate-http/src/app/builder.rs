@@ -186,8 +186,8 @@ impl AppBuilder {
         self
     }
 
-    /// Sets the text that tells people how to get help. For example, they need help with a
-    /// forgotten password if no emails are sent.
+    /// Sets the text that tells people how to get help. It matters most if no emails are sent,
+    /// because people then cannot reset a forgotten password themselves.
     pub fn help(mut self, help: Option<String>) -> Self {
         self.0.help = help;
         self

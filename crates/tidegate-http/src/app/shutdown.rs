@@ -1,10 +1,11 @@
 //! The shutdown of a node, in two phases.
 //!
 //! A load balancer learns from `/readyz` that a node will stop, but only with its next checks.
-//! Until then it sends requests to the node. So a node behind a load balancer first announces its
-//! shutdown and serves on for some time; then it ends. In the second half of that time, when load
-//! balancers send new connections elsewhere, the clients of sockets and event streams are sent
-//! away one after the other, so that they do not all reconnect at the same moment.
+//! Until these checks it sends requests to the node. So a node behind a load balancer first
+//! announces its shutdown and continues to serve for some time; then it ends. In the second half of
+//! this time, load balancers send new connections to other nodes. The node then closes sockets and
+//! event streams one after the other, so that their clients do not all reconnect at the same
+//! moment.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -103,7 +104,8 @@ pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 impl ShutdownWatch {
     /// Waits until the node has announced that it will stop. Cancel safe.
     pub async fn announced(&mut self) {
-        // An error means that the app, and with it the node, no longer exists.
+        // An error means that the app, and with it the node, no longer exists, so there is nothing
+        // to wait for.
         let _ = self
             .0
             .wait_for(|phase| *phase != ShutdownPhase::Serving)
@@ -124,17 +126,18 @@ impl ShutdownWatch {
 #[derive(Debug)]
 pub struct Departure {
     watch: ShutdownWatch,
-    /// The position of this time in the second half of the announced delay: 0 is the beginning of
-    /// the second half, 1 is its end.
+    /// When to close the connection, as a fraction of the second half of the announced delay: 0 is
+    /// the beginning of the second half, 1 is its end.
     share: f64,
 }
 
 impl Departure {
-    /// Waits until the connection should be closed: at its own time in the second half of the
-    /// announced delay, or when the node ends. Cancel safe.
+    /// Waits until the connection should be closed: at its time in the second half of the announced
+    /// delay, or when the node ends if that is earlier. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
-        // Boxed, so that a client that stays needs no memory for the timer.
+        // The future is boxed, so that no connection needs memory for its timer before the
+        // shutdown.
         Box::pin(self.turn()).await;
     }
 

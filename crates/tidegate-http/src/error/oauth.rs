@@ -84,7 +84,8 @@ impl ApiError {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // An existing client splits the text at a colon that is followed by a space.
+        // A client that is in use splits the text at a colon followed by a space, so the text must
+        // not contain one.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {
@@ -123,8 +124,8 @@ impl ApiError {
     }
 }
 
-/// The status of a refused attempt: 429 after too many attempts of the caller, 503 if the service
-/// is busy with attempts of other callers.
+/// The status of a refused attempt: 429 if the caller has made too many attempts, 503 if the
+/// service is busy with attempts of other callers.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
         oauth::Error::Identity(IdentityError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,

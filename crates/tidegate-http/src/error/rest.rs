@@ -17,7 +17,7 @@ pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charse
 /// The value of `Cache-Control` for responses that must not be cached.
 pub const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The members of an error response that come from PostgreSQL's error.
+/// The members of an error response whose values come from PostgreSQL's error.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Detail,

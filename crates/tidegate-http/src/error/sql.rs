@@ -41,8 +41,8 @@ impl ApiError {
                 let reported = source
                     .as_deref()
                     .and_then(|reported| reported.downcast_ref());
-                // Only the SQLSTATE is passed on, because PostgreSQL's message may name files of
-                // the server.
+                // Only the SQLSTATE is sent to the client, because PostgreSQL's message may name
+                // files of the server.
                 let code = reported.map(|DatabaseError { sqlstate, .. }| DatabaseError {
                     sqlstate: sqlstate.clone(),
                     ..DatabaseError::default()

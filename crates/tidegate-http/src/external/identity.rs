@@ -41,8 +41,8 @@ pub(crate) struct ExternalUser {
 }
 
 impl ExternalUser {
-    /// Whether the statements of both users run as the same role. For members of a group, the
-    /// claims must be the same too.
+    /// Whether the statements of both users run as the same role and, for members of a group, with
+    /// the same claims.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |user: &Self| (user.claims.subject.clone(), user.claims.shared);
         let recorded = |user: &Self| {
@@ -184,7 +184,8 @@ impl Identities {
             return Ok(found);
         }
         let _guard = self.enabling.lock().await;
-        // Another request may have made the group able to log in.
+        // Another request may have made the group able to log in while this one waited for the
+        // lock.
         let found = find().await?;
         if let Some(NamedRole::Group { group, .. }) = &found
             && cannot_log_in(&found)
@@ -201,8 +202,9 @@ fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
 
-/// The claims for requests with a token, without those of the user or group, which the caller adds.
-/// The scopes do not allow managing the tenant, because that needs a sign-in.
+/// The claims for requests with a token. The calling function adds the claims of the user or group.
+/// The scopes do not allow managing the tenant, because only a user who has signed in with this
+/// service may do that.
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {
@@ -255,8 +257,8 @@ fn member_id(token: &ExternalToken) -> String {
 }
 
 /// The user for a member of a group. `recorded` is the member's record; `None` if there is none. If
-/// the issuer creates members, the member gets a record. The owner may then disable or convert the
-/// member, or give it properties.
+/// the issuer creates members, the member gets a record. With the record, the owner can disable or
+/// convert the member, or give it properties.
 async fn person(
     service: &IdentityService,
     token: &Arc<ExternalToken>,
@@ -274,7 +276,8 @@ async fn person(
     };
     let recorded = if record.settings.create_members {
         if recorded.as_ref().is_none_or(User::is_member) {
-            // A token that is refused must not create or change a record.
+            // The claims are checked before a record is written, because a token that is refused
+            // must not create or change a record.
             let properties = recorded.and_then(|user| user.properties);
             member(token, (group, &id), properties)?;
         }
@@ -344,8 +347,8 @@ fn unusable(record: &IssuerRecord, reason: &str, are_claims: bool) -> ApiError {
     ApiError::invalid_token(text)
 }
 
-/// 401: the token is valid, but its user is disabled. Other claims and the default role are then
-/// not tried.
+/// 401: the token is valid, but its user is disabled. Other claims and the default role are not
+/// tried for such a token.
 fn disabled() -> ApiError {
     ApiError::invalid_token("the token is not accepted, its user is disabled")
 }

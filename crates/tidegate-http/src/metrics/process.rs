@@ -107,7 +107,8 @@ fn resident_memory() -> Option<u64> {
 
 fn open_files() -> Option<u64> {
     let files = fs::read_dir("/proc/self/fd").ok()?.count();
-    // The directory `/proc/self/fd` itself is one of the open files while it is read.
+    // One is subtracted, because the directory `/proc/self/fd` itself is an open file while it is
+    // read.
     u64::try_from(files).ok()?.checked_sub(1)
 }
 

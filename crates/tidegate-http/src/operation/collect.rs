@@ -43,12 +43,12 @@ impl Pieces {
         }
     }
 
-    /// Appends bytes to the last piece.
+    /// Appends bytes to the piece that is being filled.
     pub fn push(&mut self, bytes: &[u8]) {
         self.open.extend_from_slice(bytes);
     }
 
-    /// The last piece, for appending to it.
+    /// The piece that is being filled, for appending to it.
     pub fn open(&mut self) -> &mut BytesMut {
         &mut self.open
     }
@@ -60,7 +60,7 @@ impl Pieces {
         self.open.clear();
     }
 
-    /// Checks the limit on the response, and starts a new piece if the last piece is full.
+    /// Checks the limit on the response, and starts a new piece if the current piece is full.
     ///
     /// # Errors
     ///
@@ -83,7 +83,8 @@ impl Pieces {
     }
 }
 
-/// The error for a used-up memory budget. Its source distinguishes it from an unavailable database.
+/// The error for a used-up memory budget. The source of the error distinguishes it from an
+/// unavailable database.
 fn exhausted(source: Exhausted) -> Error {
     Error::Unavailable {
         retry_after: Duration::from_secs(1),

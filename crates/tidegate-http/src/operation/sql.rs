@@ -77,8 +77,8 @@ impl BoundRequest {
         })
     }
 
-    /// Like [`BoundRequest::new`], for a request in an array. Its response is an element of a
-    /// JSON array.
+    /// Does the same as [`BoundRequest::new`] for a request in an array. The response to the
+    /// request is an element of a JSON array.
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
 }
 
 /// Runs several statements in one transaction; the response is a JSON array. If a statement fails
-/// with a serialization failure (SQLSTATE 40001), the transaction is repeated once. This is safe,
-/// because nothing was committed and nothing of the response has been sent.
+/// with a serialization failure (SQLSTATE 40001), the transaction is repeated once. The repetition
+/// is safe, because nothing was committed and nothing of the response has been sent.
 pub async fn many(
     app: &App,
     caller: &Caller,

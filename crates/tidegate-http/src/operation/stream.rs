@@ -38,10 +38,10 @@ pub struct StatementRun {
 opaque_debug!(StatementRun);
 
 /// Runs the statement until the first chunk of the response is full or the statement ends. Returns
-/// the error if the statement fails before that. A later error can only abort the response, and is
-/// logged with the context that `log` returns. A response that fits into one chunk is returned as a
-/// whole. The returned format is the format of the writer, or JSON for a statement without result
-/// columns.
+/// the error if the statement fails before the first chunk is full. A later error can only abort
+/// the response, and is logged with the context that `log` returns. A response that fits into one
+/// chunk is returned as a whole. The returned format is the format of the writer, or JSON for a
+/// statement without result columns.
 pub async fn run(
     job: StatementRun,
     writer: RowWriter,

@@ -5,8 +5,8 @@ use crate::{Error, NewUser, Result, User};
 
 impl Accounts {
     /// Creates several users of one tenant for an administrator, all or none. Users with a role are
-    /// created one after the other, then the members in one statement. Nothing is created unless all
-    /// are valid. The passwords are hashed side by side.
+    /// created one after the other, then the members in one statement. Nothing is created unless
+    /// all are valid. The passwords are hashed in parallel.
     ///
     /// Errors: those of [`Accounts::create`], with the index in `new` of the user that was refused.
     pub async fn create_all(&self, new: &[NewUser]) -> Result<(), (usize, Error)> {
@@ -58,8 +58,8 @@ impl Accounts {
         error
     }
 
-    /// Drops a user that was just created and was never used. Its name is free again, unlike
-    /// after [`Accounts::drop`], because no policy and no application knows the user.
+    /// Drops a user that was just created and was never used. The name is free afterwards, because
+    /// no policy and no application knows the user. After [`Accounts::drop`] it may not be free.
     pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
         self.drop_role(user, false).await?;
         self.directory.drop_user(&user.key).await

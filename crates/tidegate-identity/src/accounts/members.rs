@@ -24,8 +24,9 @@ pub struct Conversion {
 /// The time after which this node checks again that a group can log in.
 const PROVIDED: Duration = Duration::from_secs(10);
 
-/// For each database and group, the time at which this node last checked that the group can log in.
-/// The times are kept because sign-ups are frequent, and each check needs a connection.
+/// For each database and group, the time at which this node most recently checked that the group
+/// can log in. The times are stored because sign-ups are frequent, and each check needs a
+/// connection.
 #[derive(Default)]
 pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
 
@@ -90,8 +91,9 @@ impl Accounts {
         Ok(())
     }
 
-    /// Makes sure that the role of each group can log in, if the group has members. This is needed
-    /// after a restore without roles. Skips the groups in `able`, whose roles can already log in.
+    /// Makes sure that the role of each group with members can log in. After a restore without
+    /// roles, such a role is missing or cannot log in. Skips the groups in `able`, whose roles can
+    /// already log in.
     ///
     /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {
@@ -132,7 +134,7 @@ impl Accounts {
         let user = self.directory.user(key).await?;
         if user.kind() != to.kind {
             converted(&user, to)?;
-            // Does nothing for a member, who has no role.
+            // For a member, who has no role, this call does nothing.
             self.check_drop_role(&user, to.reassign).await?;
         }
         Ok(user)
@@ -141,7 +143,7 @@ impl Accounts {
     /// Completes a conversion to the kind that the user already has: drops the role that an
     /// interrupted conversion left behind, and changes the groups if `to` has other groups.
     async fn keep_kind(&self, user: User, to: &Conversion) -> Result<User> {
-        // A member whose name is too long for a role never had a role.
+        // A member whose name is too long for a role never had a role that could be left behind.
         let role = role_name(&user.key).ok().filter(|_| user.is_member());
         if role.is_some() {
             let left_behind = User {
@@ -162,7 +164,7 @@ impl Accounts {
     }
 
     /// Makes a user with a role a member. The record is changed before the role is dropped. If the
-    /// node dies in between, a role remains that no user can use.
+    /// node dies between the two steps, a role remains that no user can use.
     async fn make_member(&self, user: &User, member: &User, reassign: bool) -> Result<()> {
         self.check_drop_role(user, reassign).await?;
         self.provide_group(member).await?;
@@ -176,7 +178,7 @@ impl Accounts {
 
     /// Gives a member a role. The role is complete before the record names it. If the record was
     /// not changed, the role is dropped again. If it is not known whether the record was changed,
-    /// the role stays.
+    /// the role is not dropped.
     async fn give_role(&self, member: &User, user: &User) -> Result<()> {
         self.directory
             .end_sessions(&user.key, EndReason::UserChanged)

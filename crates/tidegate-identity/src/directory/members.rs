@@ -14,8 +14,8 @@ use crate::{
 impl UserDirectory {
     /// Creates members of one tenant, all or none, in one statement.
     ///
-    /// Errors, with the index of the member in `members`: [`Error::Taken`] if its name is taken,
-    /// [`Error::IdTaken`] if only its id is.
+    /// Errors, with the index of the member in `members`: [`Error::Taken`] if the member's name is
+    /// taken, [`Error::IdTaken`] if only its id is taken.
     pub(crate) async fn create_members(
         &self,
         members: Vec<User>,
@@ -66,8 +66,8 @@ impl UserDirectory {
         written(self.ports.store.update_user(before, after).await?)
     }
 
-    /// Ends the sessions of a user that was converted, because their tokens are for the previous
-    /// kind. Writes the audit event of the change.
+    /// Ends the sessions of a user that was converted, because tokens of these sessions are for the
+    /// previous kind of the user. Writes the audit event of the change.
     pub(crate) async fn end_converted(&self, key: &UserKey) -> Result<()> {
         self.end_sessions(key, EndReason::UserChanged).await?;
         self.audit_user(AuditKind::UserChanged, key).await;

@@ -9,15 +9,15 @@ use crate::{Error, NewUser, PasswordHash, Result, User, UserKey, UserKind};
 impl UserDirectory {
     /// The validated record of a new user with the hash of its password. Nothing is stored.
     ///
-    /// Errors: those of [`Self::create_user`], but not for a name that another user has, unless the
+    /// Errors: those of [`Self::create_user`]. A name that another user has is an error only if the
     /// user registers itself.
     pub(crate) async fn prepare(&self, new: &NewUser) -> Result<User> {
         let mut user = self.record(new)?;
         if let Some(password) = &new.password {
             user.password_hash = Some(self.hash_password(password).await?);
         }
-        // The check comes after the hashing, so that the response takes equally long for a name
-        // that is taken and for one that is free.
+        // The name is checked after the hashing, so that the response takes equally long whether
+        // the name is taken or free.
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }

@@ -177,8 +177,8 @@ impl UserDirectory {
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
-        // Sessions are also ended when the record was unchanged, so that repeating a change that
-        // failed half-way completes it.
+        // Sessions are ended even if the record already had the wanted values. So repeating a
+        // change that failed half-way completes it.
         let ends = after.default_user != before.default_user || made_default;
         if change.disabled == Some(true) {
             self.end_sessions(key, EndReason::UserDisabled).await?;
@@ -280,8 +280,8 @@ impl UserDirectory {
         store
             .delete_tenant(database, self.ports.clock.now())
             .await?;
-        // Without an owner there was no tenant. Adoption calls this function to delete what an
-        // interrupted adoption may have left.
+        // The audit event is written only if there was a tenant, that is, an owner. An adoption
+        // also calls this function, to delete what an interrupted adoption may have left.
         if existed {
             self.audit_user(AuditKind::UserDropped, &owner).await;
         }

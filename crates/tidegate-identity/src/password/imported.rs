@@ -17,8 +17,8 @@ use crate::{Error, Result, Secret};
 const MAX_LENGTH: usize = 512;
 /// The allowed lengths of a digest in bytes. A shorter digest could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost of bcrypt. At the upper limit of this or any other kind of hash, a
-/// sign-in takes up to two seconds.
+/// The limits of the cost of bcrypt. At the upper limit, a sign-in takes up to two seconds; the
+/// limits of the other kinds of hashes are chosen in the same way.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// The minimum costs of an imported hash. A cheaper hash does not protect its password, and is
@@ -130,7 +130,7 @@ impl<'a> Scheme<'a> {
                 let salt = base64(salt)?;
                 Self::pbkdf2(name, iterations(params)?, (salt, digest))
             }
-            // Django stores the salt without encoding it, and writes the algorithm's name with `_`.
+            // Django's form has the salt as plain text, and the algorithm's name with `_`.
             [
                 name @ ("pbkdf2_sha256" | "pbkdf2_sha512"),
                 count,
@@ -233,7 +233,8 @@ impl<'a> Scheme<'a> {
                 let expected = "a cost of argon2 where m times t is at least 128";
                 (work >= MIN_ARGON2_WORK, expected)
             }
-            // The range of allowed costs begins at the minimum of bcrypt itself.
+            // Nothing is checked, because the range of allowed costs begins at the minimum of
+            // bcrypt itself.
             Self::Bcrypt { .. } => (true, ""),
             Self::Scrypt { params, .. } => {
                 let blocks = (u64::from(params.r()) * u64::from(params.p())) << params.log_n();
@@ -251,7 +252,7 @@ impl<'a> Scheme<'a> {
         match self {
             Self::Argon2(hash) => matches(Argon2::default().verify_password(password, hash)),
             Self::Bcrypt { cost, salt, digest } => {
-                // bcrypt hashes the password with a zero byte at its end.
+                // bcrypt hashes the password together with a zero byte at its end.
                 let mut key = [password, &[0]].concat();
                 key.truncate(BCRYPT_BYTES);
                 let made = bcrypt::bcrypt(*cost, *salt, &key);

@@ -11,10 +11,11 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::{Error, Result};
 
-/// The capacity of the queue. At 50 ms a hash, the last job waits less than two seconds.
+/// The capacity of the queue. With 50 ms for a hash, the job at the end of the queue waits less
+/// than two seconds.
 const QUEUE: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// After this idle time, the memory that the last hash used is returned to the operating system.
+/// After this idle time, the memory that was used for hashing is returned to the operating system.
 const REST: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -51,7 +52,7 @@ impl Pool {
     }
 
     /// Runs `job` on one of the threads; [`Error::Busy`] when the queue is full. A queued job is
-    /// skipped if the future of its `run` was dropped before.
+    /// skipped if the future that this function returned was dropped before the job began.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -60,10 +61,10 @@ impl Pool {
         answer.await.map_err(|_| Error::HasherFailed)
     }
 
-    /// Queues a job of a caller that has many. Before that, waits until fewer of these jobs than
-    /// there are threads are queued or running, over all callers. So a job of [`Self::run`] waits
-    /// behind only a few of them. Returns the receiver of the result; the job is skipped if the
-    /// receiver is dropped first.
+    /// Queues one of many jobs of a caller. First waits until fewer jobs of this function, over all
+    /// callers, are queued or running than there are threads. So a job of [`Self::run`] waits only
+    /// for a few of them. Returns the receiver of the result; the job is skipped if the receiver is
+    /// dropped first.
     ///
     /// Errors: [`Error::Busy`] when the queue is full.
     pub(crate) async fn submit_in_turn<T: Send + 'static>(
@@ -109,8 +110,8 @@ impl Pool {
 const NICE: i32 = 5;
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux niceness is per thread (nice(2)). If the change is refused, hashing only takes more
-    // CPU time.
+    // On Linux the niceness applies to the thread (nice(2)). If the change is refused, hashing
+    // works too, but takes more CPU time from requests.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
     while let Some(job) = next(jobs) {
@@ -132,7 +133,8 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
 }
 
 /// Makes the allocator return the memory that a hash used (19 MiB at the default cost). Allocators
-/// scan for free memory only when something large is freed, so this allocates and frees 1 MiB.
+/// scan for free memory only when something large is freed, so this function allocates and frees 1
+/// MiB.
 fn return_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
 }

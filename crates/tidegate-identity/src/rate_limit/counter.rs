@@ -1,7 +1,7 @@
 //! Attempt counters, which prevent guessing of secrets.
 //!
 //! An attempt is counted before anything is verified, in one atomic step, so parallel attempts
-//! cannot exceed the limit together. A successful attempt is refunded, unless the limit is for
+//! cannot exceed the limit together. A successful attempt is refunded, except where the limit is on
 //! successes, such as sent messages.
 
 use std::net::IpAddr;
@@ -58,15 +58,15 @@ impl AttemptKey {
 /// A rate limit: how many attempts are allowed, and how long the wait after them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
-    /// The number of attempts allowed in a window. The last of them starts the wait.
+    /// The number of attempts allowed in a window. The attempt with this number starts the wait.
     pub count: u32,
     /// The length of a window, which starts with its first attempt.
     pub window: Duration,
-    /// The wait after the last allowed attempt. Each further attempt doubles the wait.
+    /// The wait after the attempt with the number `count`. Each further attempt doubles the wait.
     pub first_delay: Duration,
     /// The maximum wait between two attempts.
     pub longest_delay: Duration,
-    /// How long the counter is kept after a wait, so that the next wait can be longer.
+    /// How long the counter is stored after a wait, so that the next wait can be longer.
     pub memory: Duration,
 }
 
@@ -144,8 +144,8 @@ pub enum AttemptOutcome {
 
 impl AttemptCounter {
     /// Counts an attempt at `now`. `before` is the stored counter. Returns the counter to store and
-    /// the result. Every store must compute the same in
-    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt).
+    /// the result. Every implementation of
+    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt) must compute the same.
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,

@@ -41,9 +41,9 @@ impl IdentityService {
     }
 
     /// Begins a login at an identity provider, after which the signed-in user can link the account.
-    /// Returns the URL of the provider to which the browser goes. `there` is the name of the
-    /// provider and the URL to which the provider sends the browser back. `cookie` is the browser's
-    /// cookie.
+    /// Returns the URL of the provider to which the browser goes. `there` consists of the name of
+    /// the provider, and the URL to which the provider sends the browser back. `cookie` is the
+    /// browser's cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
     /// is given, [`Error::WrongCredentials`] when the password is wrong, [`Error::NotFound`] for an
@@ -104,9 +104,9 @@ impl IdentityService {
         Ok(added)
     }
 
-    /// Unlinks an account of a provider from the user who is signed in. It requires a recent
-    /// sign-in or the password. Returns the message that informs the user; `None` if the user has
-    /// no email address.
+    /// Unlinks an account of a provider from the user who is signed in. Requires a recent sign-in
+    /// or the password. Returns the message that informs the user; `None` if the user has no email
+    /// address.
     ///
     /// Errors: [`Error::NotFound`] when the account is not linked to the user,
     /// [`Error::ReauthenticationRequired`], or those of a sign-in with the password,

@@ -38,7 +38,7 @@ impl PendingAttempts {
 }
 
 /// The attempts that one request has counted and that are not known to have succeeded. Dropping
-/// this value keeps the count, so an aborted attempt counts as a failed attempt.
+/// this value refunds nothing, so an aborted attempt counts as a failed attempt.
 pub struct CountedAttempts<'a> {
     ports: &'a Ports,
     pending: &'a PendingAttempts,

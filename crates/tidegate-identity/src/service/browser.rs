@@ -12,7 +12,7 @@ use crate::{
     UserKey,
 };
 
-/// The minimum age of a session's `seen_at` before it is updated again. This saves writes.
+/// The minimum age of a session's `seen_at` before it is updated again. The minimum saves writes.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.
@@ -36,8 +36,8 @@ pub struct SignedIn {
 }
 
 impl IdentityService {
-    /// A new cookie: 256 random bits in base64url. It belongs to no session yet, but form tokens
-    /// are bound to it from the first page on. Signing in replaces it.
+    /// A new cookie: 256 random bits in base64url. The cookie belongs to no session yet, but form
+    /// tokens are bound to it from the first page on. Signing in replaces the cookie.
     pub fn new_cookie(&self) -> Result<Secret> {
         self.ports.random.secret()
     }
@@ -204,8 +204,8 @@ fn is_valid(session: &BrowserSession, user: &User) -> bool {
 }
 
 /// The fingerprint of a user's stored password hash. When the hash changes, browser sessions, reset
-/// links and links that sign in by email become invalid. It changes with the password, and when the
-/// same password is hashed again with other cost parameters.
+/// links and links that sign in by email become invalid. The hash changes with the password, and
+/// also if the same password is hashed again with other cost parameters.
 pub(super) fn password_fingerprint(user: &User) -> SecretHash {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     SecretHash::of(&Secret::new(hash))

@@ -57,7 +57,7 @@ struct SignInLink {
     password_fingerprint: String,
     /// The recipient. The link is invalid after the user's email address has changed.
     email: String,
-    /// When the user was created. The link is invalid for a new user of the same name.
+    /// When the user was created, so that the link is invalid for a new user of the same name.
     since: i64,
     pending: PendingSignIn,
     until: i64,
@@ -162,7 +162,7 @@ impl IdentityService {
             return Err(Error::InvalidLink);
         }
         let EmailSignIn { user, pending } = link;
-        // The mark is kept for at least as long as the link is valid.
+        // The mark is stored for at least as long as the link is valid.
         let once = AttemptLimit::once(self.settings.lifetimes.email_sign_in);
         match self.attempts().count(rate_limit::link(token), &once).await {
             Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),

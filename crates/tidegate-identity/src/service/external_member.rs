@@ -37,8 +37,8 @@ impl IdentityService {
     /// group, the record is changed to this group. The role of the group must already be able to
     /// log in.
     ///
-    /// Returns `None` if the issuer has reached the limit on new records per minute. The person is
-    /// then recorded at a later request.
+    /// Returns `None` if the issuer has reached the limit on new records per minute. A later
+    /// request then records the person.
     ///
     /// Errors: [`Error::InvalidField`] for an id that is too long.
     pub async fn record_external_member(

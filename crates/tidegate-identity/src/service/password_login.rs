@@ -47,8 +47,8 @@ impl IdentityService {
                 Err(Error::WrongCredentials)
             }
             Err(busy @ Error::Busy { .. }) => {
-                // No password was checked, so the attempt is refunded. Otherwise overload would
-                // lock users out.
+                // No password was checked, so the attempt is refunded. Without the refund, overload
+                // would lock users out.
                 attempts.refund().await?;
                 Err(busy)
             }
@@ -69,7 +69,7 @@ impl IdentityService {
     /// The user, if the password is right; otherwise `None`. A hash with outdated cost parameters
     /// is replaced. If another sign-in replaces the hash at the same time, the password is checked
     /// against the hash that the other sign-in stored. For a disabled user the result is always
-    /// `None`. Another result would confirm that the password is right.
+    /// `None`, because any other result would confirm that the password is right.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());

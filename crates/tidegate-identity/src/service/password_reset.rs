@@ -160,9 +160,9 @@ impl IdentityService {
     }
 
     /// Records that the user receives messages at its email address. Does nothing if the user has a
-    /// passkey or a linked account, because these may belong to a person who does not receive the
-    /// messages. That person could use the confirmed address in applications. Does nothing either
-    /// if another request changes the user.
+    /// passkey or a linked account. These may belong to a person who does not receive the messages
+    /// but could then use the confirmed address in applications. Also does nothing if another
+    /// request changes the user.
     async fn confirm_email(&self, user: &User) -> Result<()> {
         let directory = UserDirectory::new(self.ports.clone());
         let credentials = directory.credentials(&user.key).await?;
@@ -184,8 +184,8 @@ impl IdentityService {
     /// because an intruder may have added some.
     ///
     /// The password is set after the other changes, because the link is valid until the password is
-    /// set. If a change before that fails, the request can be repeated. If a change after that
-    /// fails, the credentials that an intruder had were removed already.
+    /// set. So if an earlier change fails, the request can be repeated. If a later change fails,
+    /// the credentials of an intruder were removed already.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.
@@ -211,8 +211,8 @@ impl IdentityService {
         self.confirm_email(&user).await?;
         directory.replace_password(key, &hash).await?;
         if only_password {
-            // Deletes again, because a sign-in with the old password may have added a credential
-            // before the password was replaced.
+            // The credentials are deleted again, because a sign-in with the old password may have
+            // added one before the password was replaced.
             directory.delete_credentials(key, kinds).await?;
             directory.end_sessions(key, reason).await?;
         }

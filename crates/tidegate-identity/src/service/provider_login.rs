@@ -45,7 +45,8 @@ impl IdentityService {
         purpose: LoginPurpose,
         cookie: &Secret,
     ) -> Result<String> {
-        // Generated secrets have only characters that nonces and code verifiers may have.
+        // Generated secrets can be used as nonces and code verifiers, because they have only
+        // characters that these may have.
         let random = &self.ports.random;
         let (nonce, verifier) = (random.secret()?.expose().to_owned(), random.secret()?);
         let now = self.ports.clock.now();
@@ -71,8 +72,8 @@ impl IdentityService {
     /// Completes a login: checks that it was begun in this browser with this provider and has not
     /// expired, and asks the provider for the identity.
     ///
-    /// Errors: [`Error::InvalidLink`] if one of these checks fails, [`Error::LoginDenied`] without
-    /// a code, [`Error::Outbound`].
+    /// Errors: [`Error::InvalidLink`] if one of these checks fails, [`Error::LoginDenied`] if the
+    /// callback has no code, [`Error::Outbound`].
     pub async fn complete_provider_login(
         &self,
         providers: &dyn IdentityProviders,

@@ -83,9 +83,9 @@ async fn create_with_free_name(
     Err(Error::Taken("user"))
 }
 
-/// The beginning of a user name, made from a preferred name or an email address. Only the part
-/// before `@` is used, without characters that are not allowed, and cut to leave room for a suffix.
-/// `user` if no character is left.
+/// The beginning of a user name, made from a preferred name or an email address. Uses only the part
+/// before `@`, removes characters that are not allowed, and cuts the rest to leave room for a
+/// suffix. Returns `user` if no character is left.
 pub(super) fn name_stem(preferred: &str) -> String {
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
     let local_part = preferred.split('@').next().unwrap_or_default();

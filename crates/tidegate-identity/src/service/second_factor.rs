@@ -190,7 +190,8 @@ impl IdentityService {
             return Err(Error::SecondFactorRequired);
         }
         let key = &browser.user.key;
-        // A password has at least 8 bytes, so a text as short as a TOTP code is a code.
+        // A text as short as a TOTP code is taken for a code, because a password has at least 8
+        // bytes.
         let text = proof.expose().trim();
         let code = text.len() <= 6 || RecoveryCode::parse(text).is_some();
         if code || browser.user.password_hash.is_none() {

@@ -9,7 +9,7 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_limit};
 
 const SIGN_IN: &str = "sign-in link";
-/// The maximum lifetime of a link. The use of a link is stored for at least this time.
+/// The maximum lifetime of a link, and how long the use of a link is stored.
 const MEMORY: Duration = Duration::from_hours(24);
 /// The limit that allows one use of a link.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);

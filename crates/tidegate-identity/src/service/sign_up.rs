@@ -198,8 +198,8 @@ impl IdentityService {
         Ok((cookie, link.next))
     }
 
-    /// Marks a link as used and creates its user. If the creation fails, the mark is removed. The
-    /// mark is kept for longer than the link is valid.
+    /// Marks a link as used and creates its user. If the creation fails, removes the mark.
+    /// Otherwise the mark is stored for longer than the link is valid.
     async fn use_sign_up_link(
         &self,
         token: &str,

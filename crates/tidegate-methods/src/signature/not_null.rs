@@ -2,10 +2,10 @@
 //!
 //! PostgreSQL reports whether a result column shows a table column unchanged, and which table
 //! column. Two more conditions have to hold: the table column is NOT NULL in the catalog, and the
-//! statement does not add NULLs. Only keywords in the text decide the second condition, and in
-//! doubt the column is nullable. These keywords are those of an outer join, `GROUPING SETS` and
-//! similar, a set operation, `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, and a second
-//! `SELECT`. A keyword counts anywhere, also in a string or comment.
+//! statement does not add NULLs. The second condition is judged by keywords in the text only: if
+//! the text contains one of them, its columns count as nullable. They are the keywords of an outer
+//! join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and `NEW` in `RETURNING`,
+//! `WITH`, and a second `SELECT`. A keyword counts anywhere, also in a string or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};

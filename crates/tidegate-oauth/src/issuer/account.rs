@@ -91,9 +91,9 @@ impl Issuer {
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 
-    /// Changes the user's password with [`IdentityService::change_own_password`], which ends
-    /// sessions. Then refreshes the denylist, so that this node refuses the tokens of these
-    /// sessions. Returns the browser's new cookie.
+    /// Changes the user's password with [`IdentityService::change_own_password`], which ends the
+    /// user's sessions. Then refreshes the denylist, so that this node refuses the tokens of the
+    /// ended sessions. Returns the browser's new cookie.
     ///
     /// [`IdentityService::change_own_password`]:
     /// tidegate_identity::IdentityService::change_own_password
@@ -112,9 +112,9 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. If
+    /// Sets a password with [`IdentityService::reset_password`], which ends the user's sessions. If
     /// `only_password` is true, also removes the user's passkeys and linked accounts. Then
-    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
+    /// refreshes the denylist, so that this node refuses the tokens of the ended sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

@@ -65,9 +65,9 @@ impl Issuer {
     /// secret.
     ///
     /// A valid secret is never rate limited, because others could otherwise lock a client out. So
-    /// secrets are compared first, and only wrong secrets are counted, by client and address. This
-    /// bounds the cost of wrong secrets. A generated secret cannot be guessed, because it has 256
-    /// random bits.
+    /// secrets are compared first, and only wrong secrets are counted, by client and address. The
+    /// count only bounds the cost of wrong secrets: a generated secret has 256 random bits and
+    /// cannot be guessed.
     ///
     /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(
@@ -102,7 +102,7 @@ impl Issuer {
         Ok(())
     }
 
-    /// Like [`authenticate`](Self::authenticate), but refuses public clients.
+    /// Does the same as [`authenticate`](Self::authenticate), but refuses public clients.
     pub(crate) async fn authenticate_confidential(
         &self,
         client: &Client,

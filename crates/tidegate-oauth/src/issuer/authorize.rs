@@ -108,8 +108,8 @@ impl Issuer {
         Ok((client, redirect_uri.to_owned()))
     }
 
-    /// Checks whether the client may redirect to `uri`, and returns the client for this request;
-    /// `None` if it may not. For a built-in client, `confirm` and `description` depend on `uri`.
+    /// Returns the client for a request that redirects to `uri`; `None` if the client may not
+    /// redirect to `uri`. For a built-in client, `confirm` and `description` depend on `uri`.
     pub(super) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if client.database.is_none() {
             return self.settings.builtin.redirecting(client, uri);
@@ -120,7 +120,8 @@ impl Issuer {
     }
 
     /// Whether `uri` is a page of the built-in clients, or a redirect URI that any client of any
-    /// tenant has registered. The tenant does not matter, because after sign-out no user is known.
+    /// tenant has registered. URIs of all tenants count, because after sign-out no user, and so no
+    /// tenant, is known.
     pub async fn is_registered(&self, uri: &str) -> Result<bool> {
         if self.settings.builtin.is_page(uri) {
             return Ok(true);
@@ -226,8 +227,8 @@ impl Issuer {
     }
 
     fn error_redirect(&self, redirect_uri: &str, state: Option<&str>, error: &Error) -> String {
-        // A redirect has no HTTP status, so the error code reports internal errors (RFC 6749,
-        // 4.1.2.1).
+        // A redirect cannot carry the HTTP status of an internal error, so an error code of its own
+        // reports it (RFC 6749, section 4.1.2.1).
         let name = match error.kind() {
             ErrorKind::Internal => "server_error",
             _ => error.code(),

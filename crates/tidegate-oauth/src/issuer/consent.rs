@@ -58,8 +58,8 @@ impl Issuer {
         Ok(store.put_consent(key, &consent).await?)
     }
 
-    /// Deletes the user's consent to a client with the codes that are not redeemed yet, and ends the
-    /// user's sessions of that client.
+    /// Deletes the user's consent to a client together with codes that are not redeemed yet, and
+    /// ends the user's sessions of this client.
     ///
     /// Errors: [`IdentityError::NotFound`] if the client has no consent of the user.
     pub async fn withdraw_consent(
@@ -91,8 +91,8 @@ impl Issuer {
     }
 }
 
-/// Whether consent to this request is stored: only if no program other than the client can use the
-/// response.
+/// Whether consent to this request is stored for later requests. It is stored only if no program
+/// other than the client can use the response.
 fn is_remembered(request: &AuthorizationRequest) -> bool {
     request.client.authentication != ClientAuthentication::Public
         || redirect::is_remote(&request.redirect_uri)

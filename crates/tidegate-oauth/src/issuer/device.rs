@@ -102,8 +102,8 @@ impl Issuer {
         Err(IdentityError::NoRandomness.into())
     }
 
-    /// The device that waits for the approval of this user code. The attempt is counted before the
-    /// lookup, by address and by browser session, so that codes cannot be guessed.
+    /// The device that waits for the approval of this user code. So that codes cannot be guessed,
+    /// an attempt is counted before the lookup, for the address and for the browser session.
     ///
     /// Errors: [`Error::UnknownUserCode`], also when the code was decided already or has expired;
     /// [`IdentityError::TooManyAttempts`].
@@ -140,7 +140,7 @@ impl Issuer {
     }
 
     /// Approves or denies a device as the user who is signed in in `browser`. An approval is void
-    /// when that browser session ends.
+    /// when the browser session of `browser` ends.
     ///
     /// Errors: [`Error::UnknownUserCode`] when the code was decided already or has expired;
     /// [`Error::ForeignDatabase`] when the client belongs to another tenant.

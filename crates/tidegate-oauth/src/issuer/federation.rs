@@ -36,8 +36,9 @@ pub struct ProviderCallback<'a> {
 
 impl Issuer {
     /// Begins a login at an identity provider for an OAuth client. Returns the URL of the provider
-    /// to which the browser goes. `there` is the name of the provider and the URL to which the
-    /// provider sends the browser back. After the login the browser goes to the path `next`.
+    /// to which the browser goes. `there` consists of the name of the provider, and the URL to
+    /// which the provider sends the browser back. After the login the browser goes to the path
+    /// `next`.
     ///
     /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
     /// when the provider cannot be reached.

@@ -22,8 +22,9 @@ impl Issuer {
         let client = self.require_client(&request.client).await?;
         self.authenticate(&client, &request.client, address).await?;
         if self.personal_tokens.hash(request.token.expose()).is_some() {
-            // A personal access token belongs to no client, so it is not revoked here. A response
-            // without an error would say that the token was revoked.
+            // A personal access token belongs to no client, so no client can revoke it. The
+            // response must be an error, because a response without one would say that the token
+            // was revoked.
             return Err(Error::ForeignToken);
         }
         let Some((session, owner)) = self.session_of(&request.token) else {
@@ -36,9 +37,9 @@ impl Issuer {
         self.end_session(&cx, session, EndReason::Revoked).await
     }
 
-    /// Introspects a token. This reads the store, so a token that another node has just revoked is
-    /// inactive. Unknown tokens and tokens of other tenants are reported as inactive, without a
-    /// reason.
+    /// Introspects a token. Reads the store, so that a token that another node has just revoked is
+    /// reported as inactive. Unknown tokens and tokens of other tenants are reported as inactive,
+    /// without a reason.
     ///
     /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], also for every public
     /// client.
@@ -138,7 +139,7 @@ impl Issuer {
 /// The introspection response (RFC 7662, section 2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Introspection {
-    /// The token is not valid, or belongs to another tenant than the client.
+    /// The token is not valid, or belongs to a tenant other than the client's.
     Inactive,
     /// The token is valid now.
     Active(Box<ActiveToken>),
@@ -166,7 +167,8 @@ pub struct ActiveToken {
     pub scopes: Scopes,
     /// `Bearer` for an access token, `refresh_token` for a refresh token.
     pub token_type: &'static str,
-    /// When the token was issued; for a refresh token, when its session was last refreshed.
+    /// When the token was issued; for a refresh token, when its session was most recently
+    /// refreshed.
     pub issued_at: Timestamp,
     /// When the token expires.
     pub expires_at: Timestamp,

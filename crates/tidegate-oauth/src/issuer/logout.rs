@@ -15,7 +15,7 @@ pub struct LogoutRequest {
 }
 
 impl LogoutRequest {
-    /// Whether the client sent an ID token of this user. If so, the user need not confirm the
+    /// Whether the client sent an ID token of this user, so that the user need not confirm the
     /// sign-out (RP-Initiated Logout, section 2).
     pub fn names_user(&self, user: &User) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
@@ -63,8 +63,8 @@ impl Issuer {
         })
     }
 
-    /// The URL `uri` with `state` added; `None` if there is no such client. Fails if the client may
-    /// not redirect to `uri`.
+    /// The URL `uri` with `state` added; `None` if the client does not exist. Fails if the client
+    /// may not redirect to `uri`.
     async fn logout_redirect(
         &self,
         client_id: &str,

@@ -9,10 +9,10 @@ use crate::key::{KeyRing, KeyState};
 use crate::{Error, PurgeBefore, Result};
 use tidegate_identity::{AuditKind, Error as IdentityError};
 
-/// How long the rows of ended and expired sessions are kept, so that late requests about these
-/// sessions find them.
+/// How long the rows of ended and expired sessions are stored, so that late requests about these
+/// sessions still find them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
-/// How long an idle guest session is kept if a tenant has too many guest sessions.
+/// How long an idle guest session is stored if a tenant has too many guest sessions.
 const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
@@ -94,21 +94,21 @@ impl Issuer {
             && since.plus(lifetimes.key_active) <= now
         {
             match self.rotate_keys().await {
-                // The next key was published too recently. The next run of `maintain` rotates.
+                // The next key was published too recently, so a later run of `maintain` rotates.
                 Ok(()) | Err(Error::KeyTooYoung { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        // Until its next refresh, a node that has not seen the rotation signs with the old key. So
-        // a retired key is kept longer than its tokens live.
+        // A node that has not seen the rotation signs with the old key until its next refresh. So a
+        // retired key is stored for longer than the lifetime of a token.
         let retirement = lifetimes.denial() + lifetimes.key_notice;
         key_rotation::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
         let before = PurgeBefore {
             sessions: now.minus(SESSION_KEPT.max(lifetimes.denial())),
             attempts: now,
             audit: now.minus(lifetimes.audit),
-            // Used codes are kept for a day. While a code is kept, its reuse ends the session that
-            // it opened.
+            // Used codes are stored for a day. As long as a used code is stored, presenting it
+            // again ends the session that it opened.
             flows: now.minus(SESSION_KEPT),
         };
         self.ports.store.purge(before).await?;

@@ -73,8 +73,8 @@ impl Issuer {
 
     /// Checks that `resource` is this service: the issuer's URL, as in
     /// [`resource_metadata`](Self::resource_metadata), with or without a slash at the end. The
-    /// service issues tokens for no other resource, so all tokens have this URL as `aud`, also if
-    /// the request has no `resource`.
+    /// service issues tokens for no other resource, so all tokens have the issuer's URL as `aud`,
+    /// even if the request has no `resource`.
     ///
     /// Errors: [`Error::InvalidTarget`] (RFC 8707, section 2).
     pub(crate) fn check_resource(&self, resource: Option<&str>) -> Result<()> {

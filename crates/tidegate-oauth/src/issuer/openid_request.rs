@@ -90,8 +90,8 @@ impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
     /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
-    /// `id_token_hint` is no error here, and an unknown value of `prompt` is ignored (section
-    /// 3.1.2.1).
+    /// `id_token_hint` is no error of this function, and an unknown value of `prompt` is ignored
+    /// (section 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,
@@ -149,8 +149,8 @@ impl Issuer {
 }
 
 /// Refuses request objects (section 6) and registrations (section 7) with
-/// [`Error::UnsupportedParameter`]. A request object may contain parameters that the request itself
-/// lacks. So the request object is refused before missing parameters are reported.
+/// [`Error::UnsupportedParameter`]. Call this function before missing parameters are reported,
+/// because a request object may contain parameters that the request itself lacks.
 pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
     if !scopes.has("openid") {
         return Ok(());

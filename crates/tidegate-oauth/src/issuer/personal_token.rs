@@ -1,6 +1,6 @@
 //! Personal access tokens, which a user creates for its own programs. Each token is a session of
-//! its own. So a token ends for the same reasons as other sessions, for example when its user is
-//! dropped or disabled, becomes the default user, or gets another password.
+//! its own, and ends for the same reasons as other sessions: for example when its user is dropped
+//! or disabled, becomes the default user, or gets another password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -163,11 +163,11 @@ impl Issuer {
             .await?)
     }
 
-    /// Revokes personal access tokens that the caller may see: on this node at once, on others
-    /// after their next denylist refresh.
+    /// Revokes personal access tokens that the caller may see. The revocation takes effect on this
+    /// node at once, and on other nodes after their next refresh of the denylist.
     ///
-    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. In this
-    /// case no token is revoked.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. No token is
+    /// then revoked.
     pub async fn revoke_personal_tokens(
         &self,
         caller: &Claims,

@@ -85,7 +85,7 @@ impl Issuer {
     /// Errors: [`IdentityError::WrongCredentials`] if the check fails.
     pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
         let store = &self.ports.store;
-        // Guests are frequent, and a default user cannot be disabled.
+        // The default user cannot be disabled, and guests are frequent, so the check is skipped.
         if user.default_user {
             return Ok(());
         }
@@ -176,7 +176,8 @@ impl Issuer {
         })
     }
 
-    /// Ends a session: on this node at once, on others after their next denylist refresh.
+    /// Ends a session. The end takes effect on this node at once, and on other nodes after their
+    /// next refresh of the denylist.
     pub(crate) async fn end_session(
         &self,
         cx: &GrantContext<'_>,
@@ -213,7 +214,7 @@ impl Issuer {
             .decode(self.settings.issuer(), token.expose())
     }
 
-    /// The time at which a session expires if it is refreshed at `now` and not again.
+    /// The time at which a session expires if its final refresh is at `now`.
     pub(crate) fn idle_expiry(&self, now: Timestamp) -> Timestamp {
         now.plus(self.settings.lifetimes.session_idle)
     }

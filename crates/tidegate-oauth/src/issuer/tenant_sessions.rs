@@ -41,8 +41,8 @@ impl Issuer {
         Ok(sessions)
     }
 
-    /// Ends sessions that the caller may see: on this node at once, on others after their next
-    /// denylist refresh.
+    /// Ends sessions that the caller may see. The end takes effect on this node at once, and on
+    /// other nodes after their next refresh of the denylist.
     ///
     /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the sessions, or if a
     /// session is not alive. In this case no session is ended.

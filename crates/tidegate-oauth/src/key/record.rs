@@ -28,7 +28,7 @@ pub enum KeyState {
         /// When the key became active.
         since: Timestamp,
     },
-    /// The key no longer signs. It is published until the last token that it signed has expired.
+    /// The key no longer signs. It is published until all tokens that it signed have expired.
     Retired {
         /// When the key was retired.
         since: Timestamp,

@@ -81,7 +81,8 @@ impl SigningKey {
     }
 
     /// The header segment of all ID tokens of this key. It differs from the header segment of
-    /// access tokens, so an ID token is never accepted as an access token, or the reverse.
+    /// access tokens, so an ID token is never accepted as an access token, and an access token
+    /// never as an ID token.
     pub(crate) fn id_token_header(&self) -> &str {
         &self.id_token_header
     }

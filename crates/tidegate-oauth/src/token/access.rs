@@ -12,7 +12,7 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
-/// The claims of a valid access token. A name in parentheses is that of the claim in the token.
+/// The claims of a valid access token. The name of the claim in the token is in parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
     /// The token's own id (`jti`).
@@ -33,10 +33,10 @@ pub struct Claims {
     pub member: Option<MemberClaims>,
     /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
-    /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role of
-    /// this user. Tokens of other users do not have this private claim. A user's sessions end when
-    /// it becomes or stops being the default user, so the claim is true as long as the token is
-    /// valid.
+    /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role
+    /// of this user. Tokens of other users do not have the claim `shared`. A user's sessions end
+    /// when it becomes or stops being the default user, so the claim is true as long as the token
+    /// is valid.
     pub shared: bool,
     /// The scopes of the token (`scope`).
     pub scopes: Scopes,
@@ -188,8 +188,8 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
     key.signed(key.header(), &json::text(&payload))
 }
 
-/// Verifies the signature, issuer, audience and issue time. The caller must check the expiry at
-/// every use, because the result is cached.
+/// Verifies the signature, issuer, audience and issue time. Does not check the expiry: the result
+/// is cached, so the calling function must check it at every use.
 pub(crate) fn decode(
     segments: &Segments<'_>,
     ring: &KeyRing,

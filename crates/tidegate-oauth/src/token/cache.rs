@@ -1,5 +1,5 @@
-//! Two caches for the verification of tokens without I/O. With the cache of verified tokens, a
-//! request costs a lookup instead of a signature check. The other cache holds the ended sessions.
+//! Two caches, with which tokens are verified without I/O. The cache of verified tokens replaces
+//! the signature check of a request by a lookup. The other cache holds the ended sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -97,7 +97,7 @@ impl TokenCache {
 #[derive(Debug, Default)]
 pub(crate) struct Denylist {
     ended: RwLock<HashMap<SessionId, Timestamp>>,
-    /// When the last refresh began; `None` before the first refresh.
+    /// When the most recent refresh began; `None` before the first refresh.
     last_read: Mutex<Option<Timestamp>>,
 }
 

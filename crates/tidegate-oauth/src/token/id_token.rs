@@ -50,9 +50,10 @@ impl<'a> UserClaims<'a> {
     }
 }
 
-/// The subject of a user: the database's name for the owner, otherwise `database/id`, with the
-/// result of `tidegate.user_id()` as id. It is unique in this service, and a person who signs up
-/// never gets the subject of a dropped user (OpenID Connect Core 1.0, section 8).
+/// The subject of a user. It is the database's name for the owner, and `database/id` for other
+/// users, where `id` is the result of `tidegate.user_id()`. A subject is unique in this service,
+/// and a person who signs up never gets the subject of a dropped user (OpenID Connect Core 1.0,
+/// section 8).
 pub(crate) fn subject(user: &User) -> String {
     let database = &user.key.database;
     if user.key.is_owner() {

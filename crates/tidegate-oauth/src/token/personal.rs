@@ -1,7 +1,7 @@
 //! Personal access tokens. A token is `tgp_` and 43 characters of base64url. The characters encode
 //! 24 random bytes and the first 8 bytes of the HMAC-SHA256 of the random bytes. Secret scanners
-//! find a token by the prefix. The HMAC allows refusing invented tokens without a query of the
-//! store.
+//! find a token by the prefix. Because of the HMAC, invented tokens are refused without a query of
+//! the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +20,8 @@ const PREFIX: &str = "tgp_";
 const RANDOM: usize = 24;
 const TAG: usize = 8;
 
-/// How long the claims of a valid token are cached. If its session ends earlier, the denylist
-/// refuses the token. Other changes of the user may take effect only after this time.
+/// How long the claims of a valid token are cached. The denylist refuses the token at once if its
+/// session ends, but other changes of the user may take effect only after this time.
 const VALID: Duration = Duration::from_secs(30);
 /// How long the cache records that a token is invalid.
 const INVALID: Duration = Duration::from_secs(5);
@@ -34,8 +34,8 @@ pub(crate) struct PersonalTokens {
     known: Mutex<HashMap<SecretHash, Known>>,
 }
 
-/// The result of a lookup, and until when it is cached. `claims` is `None` for a token that is not
-/// valid.
+/// The result of a lookup, and the time until which it is cached. `claims` is `None` for a token
+/// that is not valid.
 #[derive(Clone)]
 struct Known {
     claims: Option<Arc<Claims>>,

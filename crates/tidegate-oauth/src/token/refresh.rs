@@ -4,7 +4,7 @@
 //!
 //! The key is derived from the master key, so refresh tokens survive the rotation of signing keys.
 //! Header and algorithm differ from those of access tokens, so a refresh token is never accepted as
-//! an access token, or the reverse.
+//! an access token, and an access token never as a refresh token.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

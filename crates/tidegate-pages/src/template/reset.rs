@@ -30,8 +30,9 @@ pub(crate) fn ask_for_email(
     }
 }
 
-/// The form for the new password. An intruder may have added other credentials, which stay valid
-/// after a change of the password. So the form shows them and offers to remove them.
+/// The form for the new password. An intruder may have added other credentials, which remain valid
+/// after a change of the password. So the form shows the other credentials and offers to remove
+/// them.
 pub(crate) fn choose_password(
     form: &PageForm<'_>,
     user: &str,

@@ -17,7 +17,8 @@ use crate::row::{Compiler, KeyKind, Keys, LevelRows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// The largest number of root fields that share a statement. Each of them reads one row.
+/// The largest number of root fields that share a statement. Only root fields that read one row
+/// each share a statement.
 const SHARED: usize = 16;
 
 /// Plans an operation. If `share` is true, a query has a common statement for those root fields
@@ -116,8 +117,8 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
             () => ExecutionMode::AfterRows,
         };
     }
-    // A single statement needs no transaction for a snapshot. But a statement that might write
-    // needs a read-only transaction.
+    // A single statement needs no transaction for a snapshot. It only needs a read-only transaction
+    // if it might write.
     if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
         ExecutionMode::Single
     } else {

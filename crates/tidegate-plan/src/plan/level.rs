@@ -57,9 +57,9 @@ impl Level<'_> {
 
     /// Whether the level writes at most one row, and the response can certainly contain the row's
     /// values. A level writes at most one row if it inserts one object, or if its condition selects
-    /// by a key. The result is false for a level that returns a composite value: the attributes of
-    /// its type may change while the statement runs. The value is then unreadable, and a committed
-    /// statement cannot be repeated.
+    /// by a key. The result is false for a level that returns a composite value. The attributes of
+    /// the value's type may change while the statement runs; the value is then unreadable, and a
+    /// committed statement cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {
@@ -154,8 +154,8 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // Because of `do nothing` or a trigger, there may be fewer rows than objects. In this case
-        // it is unknown which rows are missing, and the order is not changed.
+        // Because of `do nothing` or a trigger, there may be fewer rows than objects. It is then
+        // unknown which rows are missing, so the order is not changed.
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }

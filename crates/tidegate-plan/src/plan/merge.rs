@@ -22,8 +22,8 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<PlanOutcome> {
     let start = out.len();
-    // Space is reserved for the text of the rows, and for a `null` at each insertion point.
-    // Otherwise the buffer would have to grow, and each growth would copy it.
+    // Space is reserved for the text of the rows, and for a `null` at each insertion point. Without
+    // it the buffer would have to grow, and each growth would copy the buffer.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()
@@ -115,8 +115,9 @@ impl<'p> Merge<'p, '_> {
         self.check()
     }
 
-    /// Checks the size limit. A plan with a single level is not checked: its rows were counted when
-    /// they arrived, and if they were written and committed, an error could not undo the write.
+    /// Checks the size limit. A plan with a single level is not checked, because its rows were
+    /// counted when they arrived. If they were written and committed, an error could not undo the
+    /// write either.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));
@@ -230,7 +231,7 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
 }
 
 /// The size in bytes of the rows of `levels[0]` and of the levels below it, which follow it in the
-/// slice. Levels of later root fields may come after these and do not count.
+/// slice. Levels of later root fields may come after them in the slice; they do not count.
 fn size_of_rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());

@@ -43,10 +43,10 @@ pub struct Plan<'a> {
     mode: ExecutionMode,
     roots: Vec<Root>,
     trees: Vec<Tree<'a>>,
-    /// The index of the tree of each statement that the last call of [`Plan::steps`] or
+    /// The index of the tree of each statement that the most recent call of [`Plan::steps`] or
     /// [`Plan::next`] returned.
     steps: Vec<usize>,
-    /// The index of the tree whose statement [`Plan::next`] returned last.
+    /// The index of the tree whose statement [`Plan::next`] most recently returned.
     at: usize,
 }
 
@@ -92,10 +92,10 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Root`], which contains the root field and one of two causes. The cause is
-    /// [`Error::Input`], with a path, for a row that is not an object, for a column that is
+    /// [`Error::Root`], which contains the root field and one of two causes. The first is
+    /// [`Error::Input`], with a path: for a row that is not an object, for a column that is
     /// unknown, computed or given twice, for a value of the wrong kind, and for an update without
-    /// columns. The cause is [`Error::Unbounded`] for an update or a delete without a condition.
+    /// columns. The second is [`Error::Unbounded`]: for an update or a delete without a condition.
     pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
         let settings = Settings {
             schema,
@@ -155,7 +155,7 @@ impl<'a> Plan<'a> {
         is_incomplete
     }
 
-    /// Returns the next statement of [`ExecutionMode::InTurn`], or `None` after the last one. The
+    /// Returns the next statement of [`ExecutionMode::InTurn`], or `None` if there are no more. The
     /// previous statement must have ended.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The index of the first root field of a statement. `step` is the index of the statement in
-    /// the result of the last call of [`Plan::steps`] or [`Plan::next`].
+    /// the result of the most recent call of [`Plan::steps`] or [`Plan::next`].
     pub fn root(&self, step: usize) -> Option<usize> {
         let tree = self.steps.get(step)?;
         roots_of(&self.roots, *tree).next()
@@ -203,8 +203,8 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether a root field is the first root field of the last statement that [`Plan::steps`] or
-    /// [`Plan::next`] returned.
+    /// Whether a root field is the first root field of the final statement in the result of the
+    /// most recent call of [`Plan::steps`] or [`Plan::next`].
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);
         last.is_some_and(|last| self.root(last) == Some(root))
@@ -217,13 +217,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Completes an error of PostgreSQL. Adds the path of the rejected value, if it can be found,
-    /// and adds the written relation to a violation of a view's check option, which PostgreSQL
-    /// reports without one. Other errors are returned unchanged. `step` has the same meaning as for
-    /// [`Plan::root`].
+    /// Completes an error of PostgreSQL. Adds the path of the rejected value, if it can be found.
+    /// PostgreSQL reports a violation of a view's check option without a relation, so this function
+    /// adds the written relation. Other errors are returned unchanged. `step` has the same meaning
+    /// as for [`Plan::root`].
     ///
-    /// PostgreSQL reports only the column of a value in an insert of several objects, or only the
-    /// limit that a value exceeds.
+    /// The path has to be searched for, because PostgreSQL reports only the column of a value in an
+    /// insert of several objects, or only the limit that a value exceeds.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {
@@ -252,8 +252,8 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Takes the error that caused the plan to drop written and committed rows from the data;
-    /// `None` if no rows were dropped. Only plans of [`ExecutionMode::Together`] drop rows.
+    /// Takes the error because of which the plan left written and committed rows out of the data;
+    /// `None` if it left out none. Only plans of [`ExecutionMode::Together`] leave out rows.
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }

@@ -44,7 +44,8 @@ impl Reading {
         }
     }
 
-    /// Whether the first column of each row is the number of its level, or NULL for the last level.
+    /// Whether the first column of each row is the number of the row's level, or NULL for the level
+    /// with the highest number.
     pub(super) fn has_numbers(&self) -> bool {
         self.layout.is_some()
     }
@@ -55,8 +56,8 @@ impl Reading {
         self.layout.as_ref()?.level(number)
     }
 
-    /// Whether the result may be wrong. Lists may lack rows because of a shared limit. Lists may
-    /// have rows twice because keys are not unique although the schema declares them so
+    /// Whether the result may be wrong. A shared limit may have cut off rows of a list. Rows may
+    /// occur twice in a list if keys are not unique although the schema declares them unique
     /// (PostgreSQL, "Inheritance", "Caveats").
     pub(super) fn is_incomplete(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
         let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
@@ -135,10 +136,11 @@ pub(super) fn statement<'a>(
 /// For each level, the page of its lists and the limit on the rows that are read.
 ///
 /// The lists of a child level share one limit, unless the request gives them a limit or an offset.
-/// They can then be read by one select, which is cheaper than a select for each list. The shared
-/// limit suffices for typical lists. It depends only on the structure of the operation and, below
-/// written rows, on the number of their keys, rounded up to a power of two. So operations of equal
-/// structure have few different SQL texts. If `careful` is true, no lists share a limit.
+/// With a shared limit they can be read by one select, which is cheaper than a select for each
+/// list. The shared limit suffices for typical lists. It depends only on the structure of the
+/// operation and, below written rows, on the number of their keys, rounded up to a power of two. So
+/// operations of equal structure have few different SQL texts. If `careful` is true, no lists share
+/// a limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

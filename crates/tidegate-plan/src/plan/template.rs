@@ -96,7 +96,7 @@ impl Template {
     /// Makes the plan of a query with other values. `variable` returns the value of the variable
     /// with a given number; `None` if the variable has no value. Each value must have the same JSON
     /// kind as when the template was made. Returns `None` if a value is invalid or needs another
-    /// statement. In that case the operation must be planned with [`Plan::new`].
+    /// statement. The operation must then be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,
@@ -134,7 +134,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<TemplateTree> {
         return None;
     };
     let levels = &tree.reader.levels;
-    // The values are collected level by level. Each is stored at the index of its parameter.
+    // The values are collected level by level, but each is stored at the index of its parameter.
     let mut values: Vec<Option<Value>> = set.iter().map(|_| None).collect();
     for (at, level) in levels.iter().enumerate() {
         let range = reading.parameters.get(at)?.clone();

@@ -21,7 +21,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
     /// If true, each list is read with a limit of its own, and keys are not assumed to be unique.
     careful: bool,
-    /// The statement that runs now or next.
+    /// The statement that is running, or that runs next.
     statement: Option<BoundStatement>,
     /// Whether the statement comes from a template. Such a tree has no other statement.
     pub(crate) is_bound: bool,
@@ -94,9 +94,8 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes a level keep the error of a row that cannot be written, and skip its further rows,
-    /// instead of failing the statement. This is for writes that are committed before the rows
-    /// arrive.
+    /// Makes a level store the error of a row that cannot be shown, and skip its further rows,
+    /// instead of failing the statement. Used for writes that are committed before the rows arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
@@ -111,7 +110,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes the error that caused rows to be dropped; `None` if no rows were dropped.
+    /// Takes the error because of which rows were left out; `None` if none were.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())
@@ -221,15 +220,15 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Whether the result of the last statement may be wrong, so that the statement must be
-    /// repeated with a limit for each list.
+    /// Whether the result of the statement that has run may be wrong, so that it must be repeated
+    /// with a limit for each list.
     pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
             if reading.is_incomplete(settings.schema, &self.reader.levels))
     }
 
-    /// Prepares the tree to run its statements again. If the last result was incomplete, each list
-    /// gets a limit of its own.
+    /// Prepares the tree to run its statements again. If the result was incomplete, each list gets
+    /// a limit of its own.
     pub(super) fn restart(&mut self, settings: &Settings<'_>) {
         self.careful |= self.is_incomplete(settings);
         self.statement = None;

@@ -28,8 +28,8 @@ pub(crate) struct Compiler<'a, 'n> {
     /// Whether the statement may join the rows of to-one relationships. A `returning` clause cannot
     /// join.
     joins: bool,
-    /// The response keys on the path from the row to the object that is being compiled. Each stands
-    /// for a joined to-one relationship.
+    /// The response keys of the joined to-one relationships on the path from the row to the object
+    /// that is being compiled.
     around: Vec<Arc<str>>,
     /// Adds a child level and returns its index. The list is `None` for a to-one relationship.
     nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,

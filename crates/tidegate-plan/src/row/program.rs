@@ -23,8 +23,8 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
     /// The selected columns. In the result they follow the columns that assign rows to lists.
     pub(crate) expressions: Vec<Expression>,
-    /// The relations that the statement reads. The first one has the alias `t0` and is the relation
-    /// of the level; the others are joined.
+    /// The relations that the statement reads. The first has the alias `t0` and is the relation of
+    /// the level; the others are joined to it.
     pub(crate) tables: Vec<RelationId>,
     /// The joins of the relations after `t0`.
     pub(crate) joins: Vec<Join>,
@@ -52,9 +52,9 @@ pub(crate) enum Op {
     Joined {
         text: Range<usize>,
         key: Arc<str>,
-        /// The index of the instruction after the last one of the joined row.
+        /// The index of the instruction that follows those of the joined row.
         end: usize,
-        /// The index of the column after the last one of the joined row.
+        /// The index of the column that follows those of the joined row.
         columns: usize,
     },
     /// Leaves an insertion point for the rows of a child level. The next columns are the key of

@@ -34,7 +34,8 @@ pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
     value(r#type)
 }
 
-/// The cast of a primary key column. It is an `ID` in GraphQL, so its values must be strings.
+/// The cast of a primary key column. The column is an `ID` in GraphQL, so its values must be
+/// strings.
 fn identifier(r#type: &Type) -> Cast {
     let plain = match r#type.kind() {
         TypeKind::Simple => {

@@ -27,9 +27,9 @@ pub(crate) struct LevelRows {
     limit: u64,
     /// The number of bytes of the rows of all levels, if the byte limit applies to them together.
     shared: Option<Arc<AtomicU64>>,
-    /// Whether rows that cannot be shown are dropped without an error.
+    /// Whether rows that cannot be shown are left out without an error.
     drops: bool,
-    /// The error that caused rows to be dropped; `None` if no rows were dropped.
+    /// The error because of which rows were left out; `None` if none were.
     pub(crate) dropped: Option<Error>,
 }
 
@@ -62,7 +62,8 @@ pub(crate) struct ListRows {
     pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) count: u32,
-    /// Whether the list had more than [`LevelRows::most`] rows. The others were left out.
+    /// Whether the list had more than [`LevelRows::most`] rows. The rows beyond this number were
+    /// left out.
     pub(crate) more: bool,
 }
 
@@ -93,7 +94,7 @@ impl LevelRows {
         }
     }
 
-    /// Removes all rows and prepares for the rows of another statement, with `slots` lists.
+    /// Removes all rows, and prepares `slots` empty lists for the rows of another statement.
     pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();
@@ -103,7 +104,7 @@ impl LevelRows {
         self.received = 0;
     }
 
-    /// From now on, rows that cannot be shown are dropped without an error, because an error could
+    /// From now on, rows that cannot be shown are left out without an error, because an error could
     /// not undo the committed write.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;

@@ -228,8 +228,8 @@ pub(crate) fn insert(
     returning(schema, program, &mut sql);
     let mut bound = sql.finish(Kind::Write);
     if group.columns.is_empty() {
-        // The objects have no columns, so the statement inserts a row of defaults. It runs once for
-        // each object.
+        // The objects have no columns, so the statement inserts a row of defaults. Each object gets
+        // an empty parameter set, so that the statement runs once for each object.
         bound.sets = group.objects.iter().map(|_| Vec::new()).collect();
     }
     Ok(bound)

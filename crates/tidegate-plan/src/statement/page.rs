@@ -9,7 +9,7 @@ use super::column;
 use crate::Limits;
 use crate::operation::{List, Order};
 
-/// Which rows of a list are fetched, and how many of them are shown.
+/// The part of a list that is fetched, and how many of the fetched rows are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     /// The largest number of rows that are shown.

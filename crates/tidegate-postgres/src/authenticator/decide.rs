@@ -80,7 +80,7 @@ pub(super) struct DecisionQuery<'a> {
 
 /// The result of a decision.
 pub(super) struct DecisionOutcome {
-    /// Why connections are not shared; empty if they are shared.
+    /// The reasons for which connections are not shared; empty if they are shared.
     pub(super) objections: Vec<Objection>,
     /// One entry for each authenticator that cannot be used. Its users log in as themselves.
     pub(super) unusable: Vec<Objection>,
@@ -108,8 +108,8 @@ pub(super) struct AuthenticatorMember {
 }
 
 impl DecisionQuery<'_> {
-    /// Whether no objection is stored: the last decision allowed shared connections, and no
-    /// definition has inserted an objection since.
+    /// Whether no objection is stored. If none is, the most recent decision allowed shared
+    /// connections, and no definition has inserted an objection since then.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
@@ -118,11 +118,11 @@ impl DecisionQuery<'_> {
             .is_empty())
     }
 
-    /// Decides, and replaces the stored objections by the first one that `decide.sql` finds, if
-    /// any.
+    /// Decides, and replaces the stored objections by the first objection that `decide.sql` finds,
+    /// if any.
     ///
-    /// If a definition commits during the decision, its objection stays stored, because the DELETE
-    /// of the stored objections does not see it.
+    /// If a definition commits during the decision, its objection is not deleted, because the
+    /// DELETE does not see it.
     pub(super) async fn decide(&self) -> Result<DecisionOutcome> {
         let Some(owner) = self.owner().await? else {
             return Ok(DecisionOutcome::against(objection(
@@ -145,7 +145,7 @@ impl DecisionQuery<'_> {
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
             // A session that has changed a definition may hold a lock on the table until it
-            // commits.
+            // commits. Connections are not shared until then.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
                 Ok(DecisionOutcome::against(objection(UNCOMMITTED, "")))
             } else {

@@ -6,8 +6,8 @@
 //! ([`SWITCH`]).
 //!
 //! Code that a statement calls on such a connection, such as a trigger, could switch to another
-//! user. Therefore connections are shared only in databases where no user can place such code.
-//! `decide.sql` checks that. The decision is stored in the database: connections may be shared
+//! user. Therefore connections are shared only in databases where no user can place such code,
+//! which `decide.sql` checks. The decision is stored in the database: connections may be shared
 //! while the table `tidegate_catalog.objections` is empty. A definition or grant that may make
 //! sharing unsafe inserts an objection in its own transaction, and the role switch reads the table.
 //! Therefore no node acts on a decision that is older than such a definition.
@@ -35,18 +35,19 @@ pub(crate) const SWITCH: &str = "SELECT pg_catalog.set_config('role', CASE \
 
 /// The SQLSTATE `invalid_parameter_value`. PostgreSQL reports it if a transaction switches to a
 /// role that does not exist. If there are objections, [`SWITCH`] switches to a role with an empty
-/// name, which does not exist. After a user was dropped, the switch fails with the same SQLSTATE.
+/// name, which does not exist. The switch to the role of a dropped user fails with the same
+/// SQLSTATE.
 pub(crate) const REFUSED: &str = "22023";
 
 /// Decides for each tenant which users have an authenticator, and caches the decisions.
 pub struct Authenticators {
     service: Arc<dyn Executor>,
     tenants: RwLock<HashMap<DatabaseName, Arc<TenantState>>>,
-    /// The fingerprint of the roles of each tenant at the last comparison, by the tenant's name;
-    /// `None` if it has to be read.
+    /// The fingerprint of the roles of each tenant at the most recent comparison, by the tenant's
+    /// name; `None` if the fingerprints have to be read.
     roles: Mutex<Option<HashMap<String, String>>>,
-    /// The rows about roles that were read last; `None` before the first comparison and after a
-    /// failed one. Comparing these rows costs less than comparing `roles`.
+    /// The rows about roles that were read most recently; `None` before the first comparison and
+    /// after a failed comparison. Comparing these rows costs less than comparing `roles`.
     role_rows: Mutex<Option<role_changes::RoleRows>>,
 }
 
@@ -54,7 +55,8 @@ pub struct Authenticators {
 struct KnownTenant {
     database: DatabaseName,
     state: Arc<TenantState>,
-    /// Whether a request has needed the decision since the list of known tenants was made last.
+    /// Whether a request has needed the decision since the list of known tenants was most recently
+    /// made.
     used: bool,
 }
 
@@ -63,7 +65,8 @@ struct KnownTenant {
 pub struct Decision {
     /// The database.
     pub database: DatabaseName,
-    /// Why not all users share connections, the most important reason first; empty if all users do.
+    /// The reasons for which some or all users do not share connections, the most important first;
+    /// empty if all users share them.
     pub objections: Vec<Objection>,
 }
 
@@ -109,8 +112,8 @@ impl Authenticators {
     }
 
     /// Invalidates the decision, because a definition or grant changed on this node or a role
-    /// switch was refused. The next [`Self::of`] keeps a decision for shared connections if no
-    /// objection is stored, and decides again otherwise.
+    /// switch was refused. The next [`Self::of`] uses the old decision if it was for shared
+    /// connections and no objection is stored. Otherwise it decides again.
     pub fn invalidate(&self, database: &DatabaseName) {
         if let Some(state) = self.tenants.read().get(database) {
             state.invalidate();
@@ -126,7 +129,7 @@ impl Authenticators {
         }
     }
 
-    /// Drops the state of a database that was dropped.
+    /// Removes the state of a database that was dropped.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
     }
@@ -134,16 +137,17 @@ impl Authenticators {
     /// Reads which roles, memberships and settings of the cluster have changed, and updates the
     /// cached decisions. Call this function within a second after roles have changed.
     ///
-    /// If only plain users were added, reads only those users. After any other change, compares the
-    /// roles of all tenants. A tenant whose roles have changed needs a new decision. This function
-    /// makes only the decisions that requests have used since the last call of this function or of
-    /// [`Self::decide_outdated`]. The next request of a tenant makes the others, because a thousand
-    /// decisions here would delay the check of logins, which runs next.
+    /// If only users without further attributes and memberships were added, reads only these users.
+    /// After any other change, compares the roles of all tenants. A tenant whose roles have changed
+    /// needs a new decision. This function makes the new decision only for tenants whose decision a
+    /// request has used since the previous call of this function or of [`Self::decide_outdated`].
+    /// For any other tenant the next request makes it, because a thousand decisions here would
+    /// delay the check of logins, which runs next.
     ///
     /// # Errors
     ///
-    /// If the cluster cannot be queried. The cached decisions stay, and the next call compares all
-    /// roles.
+    /// If the cluster cannot be queried. The cached decisions then do not change, and the next call
+    /// compares all roles.
     pub async fn refresh(&self) -> Result<()> {
         let tenants = self.known_tenants();
         if tenants.is_empty() {
@@ -226,7 +230,7 @@ impl Authenticators {
         Ok(())
     }
 
-    /// The last decision about each database in use.
+    /// The most recent decision about each database in use.
     pub fn decisions(&self) -> Vec<Decision> {
         let tenants = self.tenants.read();
         let decision = |(database, state): (&DatabaseName, &Arc<TenantState>)| {

@@ -1,4 +1,4 @@
-//! Checks whether only users were added since the last comparison of roles.
+//! Checks whether only users were added since the previous comparison of roles.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -11,8 +11,8 @@ use crate::purity::{bind, statement, text_rows};
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));
 
-/// The maximum number of rows that are compared. The rows newer than the oldest running transaction
-/// are compared, and during a long transaction their number grows. With more rows the result is
+/// The maximum number of rows that are compared. All rows newer than the oldest running transaction
+/// are compared, so their number grows during a long transaction. With more rows the result is
 /// [`RoleChange::Unknown`].
 const MAX_ROWS: usize = 1000;
 
@@ -25,7 +25,7 @@ pub(super) struct RoleRows {
     rows: HashSet<String>,
 }
 
-/// The change since the last comparison.
+/// The change since the previous comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RoleChange {
     Nothing,
@@ -35,8 +35,9 @@ pub(super) enum RoleChange {
     Unknown,
 }
 
-/// Runs `role_changes.sql`. Returns the rows for the next comparison, and the change since the last
-/// comparison. `before` contains the rows of the last comparison; it is `None` if there was none.
+/// Runs `role_changes.sql`. Returns the rows for the next comparison, and the change since the
+/// previous comparison. `before` contains the rows of the previous comparison; it is `None` if
+/// there was none.
 ///
 /// # Errors
 ///
@@ -80,7 +81,7 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
         known.rows.insert(id);
     }
     let change = match before {
-        // The query does not return deleted rows. They show only as a lower total count.
+        // The query does not return deleted rows, so they are detected by a lower total count.
         Some(before) if before.count + added != known.count => RoleChange::Unknown,
         Some(_) if known.rows.len() > MAX_ROWS || !is_plain => RoleChange::Unknown,
         Some(_) if added == 0 => RoleChange::Nothing,

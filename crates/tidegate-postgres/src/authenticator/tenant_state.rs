@@ -16,9 +16,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A database without shared connections is queried again after this time, even if no change was
 /// reported.
 const BACKSTOP: Duration = Duration::from_secs(30);
-/// How long a refused login of an authenticator is reported. Requests of its users try the login
-/// again, and another refusal extends the report. After a change of the role a new decision is
-/// made, which ends the report.
+/// How long a refused login of an authenticator is reported. Requests of the authenticator's users
+/// try the login again, and another refusal extends the report. After a change of the
+/// authenticator's role a new decision is made, which ends the report.
 const REFUSAL: Duration = Duration::from_mins(5);
 
 /// The cached decision about one database, and the lock under which it is made.
@@ -27,7 +27,8 @@ pub(super) struct TenantState {
     cached: RwLock<Option<Arc<CachedDecision>>>,
     /// Counts invalidations of the decision.
     invalidations: AtomicU64,
-    /// Whether a request has needed the decision since [`TenantState::take_used`] was called last.
+    /// Whether a request has needed the decision since the previous call of
+    /// [`TenantState::take_used`].
     used: AtomicBool,
     /// Whether roles have changed since the decision. If so, the next caller decides again.
     expired: AtomicBool,
@@ -38,11 +39,11 @@ pub(super) struct TenantState {
 
 /// A decision whether the users of a database share connections.
 pub(super) struct CachedDecision {
-    /// Why connections are not shared; empty if they are shared.
+    /// The reasons for which connections are not shared; empty if they are shared.
     objections: Vec<Objection>,
     /// One entry for each authenticator that cannot be used. Its users log in as themselves.
     unusable: Vec<Objection>,
-    /// The authenticator whose login PostgreSQL refused last, and the time of the refusal.
+    /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
     /// Whether PostgreSQL was unavailable and therefore nothing was decided.
     unavailable: bool,
@@ -77,7 +78,8 @@ impl CachedDecision {
         self.objections.is_empty()
     }
 
-    /// Why not all users share connections; empty if all users do.
+    /// The reasons for which some or all users do not share connections; empty if all users share
+    /// them.
     pub(super) fn reasons(&self) -> Vec<Objection> {
         let refused = self.refused.lock().clone();
         let refused = refused.filter(|(_, at)| at.elapsed() < REFUSAL);
@@ -122,13 +124,14 @@ impl TenantState {
 
     /// Records that a request needs the decision.
     pub(super) fn note_use(&self) {
-        // Without the check, all requests of a tenant would write to the same cache line.
+        // The flag is read first. If every request of a tenant wrote to it, the processors would
+        // contend for the cache line.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether a request has needed the decision since the last call.
+    /// Returns whether a request has needed the decision since the previous call.
     pub(super) fn take_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
@@ -149,7 +152,8 @@ impl TenantState {
             return cached;
         }
         let invalidations = self.invalidations.load(Ordering::Acquire);
-        // A definition without an objection cannot make sharing unsafe, so the decision stays.
+        // A definition without an objection cannot make sharing unsafe, so the old decision is
+        // renewed.
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
             && !self.is_expired()
             && query.is_undisputed().await.unwrap_or(false)

@@ -97,8 +97,9 @@ impl Connection {
         self.session.may_run()
     }
 
-    /// Sends Terminate and waits until PostgreSQL closes the connection. A statement that cannot be
-    /// interrupted delays that. An unusable connection is closed without Terminate.
+    /// Sends Terminate and waits until PostgreSQL closes the connection. PostgreSQL closes it later
+    /// if a statement runs that cannot be interrupted. An unusable connection is closed without
+    /// Terminate.
     pub async fn close(mut self) {
         let closed = if self.state() != ConnectionState::Closed {
             postgres_protocol::message::frontend::terminate(&mut self.channel.outbound);
@@ -126,7 +127,7 @@ impl Connection {
         self.in_recovery
     }
 
-    /// Whether the connection leads to the server that was last found to be the primary.
+    /// Whether the connection leads to the server that was most recently found to be the primary.
     pub(crate) fn is_current(&self) -> bool {
         self.canceller.is_current()
     }
@@ -151,9 +152,9 @@ impl Connection {
             ConnectionState::Resetting | ConnectionState::NeedsRecovery => return true,
             ConnectionState::Idle => {}
         }
-        // The data that has arrived is a notice, a changed setting after a reload of the
-        // configuration, or the end of the session. Opening a new connection is simpler than
-        // distinguishing the three.
+        // The data may be a notice, a changed setting after a reload of the configuration, or the
+        // end of the session. The connection is given up in any case, because opening a new one is
+        // simpler than distinguishing the three.
         if self.channel.is_readable() {
             self.mark_closed();
         }
@@ -161,7 +162,7 @@ impl Connection {
     }
 
     /// Records that another OAuth session of the same user uses the connection next. If a statement
-    /// ran since the last reset, the state becomes [`ConnectionState::NeedsRecovery`].
+    /// has run since the most recent reset, the state becomes [`ConnectionState::NeedsRecovery`].
     pub fn change_session(&mut self) {
         if self.session.side_effects() > SideEffects::None {
             self.session.note_side_effects(SideEffects::Session);
@@ -237,10 +238,12 @@ impl Connection {
         };
         self.session.ready_received(transaction);
         if self.session.prefix.end() {
-            // The failed message may have been the Parse of an internal command.
+            // The failed message may have been the Parse of an internal command, so it is unknown
+            // which of these commands are prepared.
             self.forget_internal();
-            // SQL may have replaced the prepared statement that seals claims, and may have read the
-            // token, which is valid as long as the backend exists.
+            // Sealing has failed. SQL of the user may have replaced the prepared statement that
+            // seals claims with one that reads the token. The token is valid as long as the backend
+            // exists, so the connection must end.
             if self.session.is_sealing() {
                 self.mark_closed();
             }
@@ -260,7 +263,7 @@ impl Connection {
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
-    /// The columns that the current message describes. The message is a `RowDescription` or a
+    /// The columns that the current message describes. The message must be a `RowDescription` or a
     /// `NoData`.
     pub(crate) fn fields(&mut self, tag: u8) -> Result<Vec<FieldDescription>, Error> {
         let fields = match tag {
@@ -314,9 +317,9 @@ impl Connection {
     }
 
     /// Consumes the current message and returns `true` if the message does not belong to the
-    /// statement. Such messages are notices, notifications and changed settings, which PostgreSQL
-    /// may send at any time ("Asynchronous Operations"), and responses to the prefix of the
-    /// pipeline.
+    /// statement. PostgreSQL may send notices, notifications and changed settings at any time
+    /// ("Asynchronous Operations"). Responses to the commands that begin the pipeline do not belong
+    /// to the statement either.
     pub(crate) fn handle_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
@@ -327,7 +330,8 @@ impl Connection {
             }
             tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
-                // A reset restores settings, which PostgreSQL reports as changes.
+                // A reset restores settings, and PostgreSQL reports them as changes. Such a report
+                // is no side effect of a statement.
                 let message = self.channel.inbound.body();
                 if self.session.is_resetting() || body::is_role_status(message) {
                     return Ok(true);
@@ -336,7 +340,7 @@ impl Connection {
                 let status = body::parameter_status(self.channel.inbound.body());
                 match status {
                     // With another encoding PostgreSQL would misread the text that the service
-                    // sends.
+                    // sends, so the connection is closed.
                     Some(("client_encoding", value)) if value != "UTF8" => {
                         Err(self.changed("client_encoding must stay UTF8; what else the statement did may have been kept"))
                     }

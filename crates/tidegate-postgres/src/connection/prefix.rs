@@ -1,9 +1,9 @@
-//! Internal commands before a caller's statement in the same pipeline: `BEGIN`, and the switch of a
-//! shared connection to the caller.
+//! The prefix of a pipeline: the internal commands that precede a caller's statement in the same
+//! pipeline. They are `BEGIN`, and the switch of a shared connection to the caller.
 //!
 //! The switch lasts until the transaction ends. Without `BEGIN` the transaction ends at the
 //! pipeline's Sync, even after an error (PostgreSQL, "Extended Query" and `set_config`). Therefore
-//! no connection keeps the identity of its last caller.
+//! no connection keeps the identity of its previous caller.
 //!
 //! Internal commands run as prepared statements, because parsing them costs more than running them.
 
@@ -63,8 +63,9 @@ impl Prefix {
 }
 
 impl Connection {
-    /// Queues the prefix of a statement: `BEGIN` if the statement opens a transaction, and the
-    /// switch to the caller if the connection needs one. Queues nothing inside an open transaction.
+    /// Queues the prefix for a statement: `BEGIN` if the statement opens a transaction, and the
+    /// switch to the caller if the connection needs a switch. Queues nothing inside an open
+    /// transaction.
     pub(crate) fn push_prefix(
         &mut self,
         begin: Option<Mode>,
@@ -179,7 +180,8 @@ impl Connection {
     }
 
     /// Returns the name of the prepared statement for a command. If the command is not prepared
-    /// yet, queues its Parse, preceded by a Close for each dropped statement.
+    /// yet, queues its Parse, preceded by a Close for each prepared statement that the cache no
+    /// longer holds.
     pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
         let (name, is_new) = self.session.statements.internal_name(text);
         if is_new {
@@ -197,8 +199,9 @@ impl Connection {
     }
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. A
-    /// connection that has sealed claims of members is then reset before its next use: SQL may have
-    /// replaced a command by another prepared statement, and only the reset detects that.
+    /// connection that has sealed claims of members must then be reset before its next use. SQL may
+    /// have replaced a command by another prepared statement, and only the reset detects the
+    /// replacement.
     pub(crate) fn forget_internal(&mut self) {
         self.session.statements.forget_internal();
         if self.session.is_sealing() {

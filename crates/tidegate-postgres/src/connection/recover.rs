@@ -16,10 +16,10 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const RESET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a backend may take to close its connection before it is terminated.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The delay before the next termination request, if the result of the last one is unknown.
+/// The delay before the next termination request, if the result of the previous request is unknown.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The delay before the next termination request, if PostgreSQL signalled the backend after the
-/// last one.
+/// previous request.
 const REPEAT_DELAY: Duration = Duration::from_secs(30);
 
 impl Connection {
@@ -36,8 +36,8 @@ impl Connection {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
-        // The state is also `NeedsRecovery` after a soft reset that found a statement which the
-        // caller had prepared.
+        // The state is also `NeedsRecovery` after a soft reset that found a statement of the
+        // caller's. A full reset is then needed.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");
@@ -49,8 +49,8 @@ impl Connection {
     }
 
     /// Prepares the connection for a second attempt to run a statement. A connection of members is
-    /// reset. Code of the first attempt may have replaced the statement that seals the claims, and
-    /// may have raised the error on purpose to get a second attempt.
+    /// reset, because code of the first attempt may have replaced the statement that seals the
+    /// claims. It may also have raised the error on purpose to get a second attempt.
     pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
@@ -98,7 +98,7 @@ impl Connection {
         if self.session.is_pipeline_open() {
             self.abort();
         }
-        // It is unknown what the cancelled statement has done.
+        // The cancelled statement may have had any side effect.
         self.session.note_side_effects(SideEffects::Everything);
         let canceller = self.canceller.clone();
         let cancel = timeout(CANCEL_TIMEOUT, canceller.cancel());
@@ -109,7 +109,8 @@ impl Connection {
         if !matches!(outcome, Ok(Ok(()))) {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
-        // If the connection has failed, the backend ends without a termination request.
+        // Only a backend whose connection still works must be terminated. After a failure of the
+        // connection it ends by itself.
         let runs_on = !drained && !self.session.is_closed();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.mark_closed();
@@ -188,6 +189,6 @@ enum Errors {
     /// Errors are ignored, because the statement was cancelled.
     Expected,
     /// An error makes the reset fail, because its statements are the service's own. The exception
-    /// is 26000: the caller's statement may have deallocated a prepared one.
+    /// is 26000: the caller's statement may have deallocated the prepared `CHECK`.
     Fatal,
 }

@@ -40,7 +40,8 @@ impl Connection {
         let checks_first = discards && self.session.is_sealing();
         let seeds = side_effects >= SideEffects::Everything && !checks_first;
         if checks_first {
-            // `DISCARD ALL` would drop the statements that the check looks for.
+            // A full reset needs no check, because `DISCARD ALL` drops the statements that the
+            // check looks for.
             self.push_check();
             self.sync();
         }
@@ -54,8 +55,8 @@ impl Connection {
         if seeds {
             self.simple(SEED);
         }
-        // A statement timeout that the caller set may fire at the very end of the reset. The
-        // timeout then interrupts this Sync and not a statement of the next caller.
+        // A statement timeout that the caller set may fire at the very end of the reset. This
+        // additional Sync makes it interrupt the reset and not a statement of the next caller.
         self.sync();
         let answers = 2 + u32::from(seeds) + u32::from(checks_first);
         self.session.begin_reset(side_effects, answers);

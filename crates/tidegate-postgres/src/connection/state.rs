@@ -22,7 +22,8 @@ pub(crate) enum TransactionStatus {
 }
 
 /// How long a session that seals claims of members may be used for pure reads before it is reset.
-/// The untrusted names of a database are valid for the same time.
+/// It equals the time for which the untrusted names of a database are valid: for this time, a read
+/// may count as pure although it runs new code.
 const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 
 /// Which queued messages have no response yet. `outstanding` is the number of expected
@@ -31,12 +32,13 @@ const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 enum Phase {
     /// No response is expected.
     Idle,
-    /// The last messages that were queued have no Sync yet.
+    /// The most recently queued messages have no Sync yet.
     PipelineOpen { outstanding: u32 },
     /// A Sync follows all messages that were queued.
     Waiting { outstanding: u32 },
-    /// Like [`Self::Waiting`], but the last `answers` of the outstanding responses belong to a
-    /// reset. `rows` is the number of rows that the reset has returned so far.
+    /// As in [`Self::Waiting`], a Sync follows all messages. The final `answers` outstanding
+    /// responses belong to a reset. `rows` is the number of rows that the reset has returned so
+    /// far.
     Resetting {
         outstanding: u32,
         answers: u32,
@@ -60,12 +62,12 @@ pub(crate) struct SessionState {
     pub(crate) statements: StatementCache,
     /// Outstanding responses to the prefix of the pipeline.
     pub(crate) prefix: Prefix,
-    /// Whether the event trigger has reported, since [`Self::take_ddl`] was called last, that a
-    /// statement changed a definition.
+    /// Whether the event trigger has reported, since the most recent call of [`Self::take_ddl`],
+    /// that a statement changed a definition.
     ddl_reported: bool,
     /// Whether the session seals claims of members.
     sealing: bool,
-    /// When the session was reset last; before the first reset, when the session began.
+    /// When the session was most recently reset; before the first reset, when the session began.
     reset_at: Instant,
 }
 
@@ -98,7 +100,7 @@ impl SessionState {
     }
 
     /// Whether the session must be reset before its next use because it seals claims of members and
-    /// its last reset is too long ago.
+    /// was not reset for too long.
     pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }
@@ -107,7 +109,7 @@ impl SessionState {
         self.transaction
     }
 
-    /// The side effects since the last reset.
+    /// The side effects since the most recent reset.
     pub(crate) fn side_effects(&self) -> SideEffects {
         self.side_effects
     }
@@ -122,13 +124,13 @@ impl SessionState {
         self.ddl_reported = true;
     }
 
-    /// Whether the event trigger has reported a changed definition since [`Self::take_ddl`] was
-    /// called last.
+    /// Whether the event trigger has reported a changed definition since the most recent call of
+    /// [`Self::take_ddl`].
     pub(crate) fn has_ddl(&self) -> bool {
         self.ddl_reported
     }
 
-    /// Returns whether a changed definition has been reported since the last call.
+    /// Returns whether a changed definition has been reported since the previous call.
     pub(crate) fn take_ddl(&mut self) -> bool {
         std::mem::take(&mut self.ddl_reported)
     }
@@ -185,7 +187,7 @@ impl SessionState {
         }
     }
 
-    /// Records that a reset was queued. The last `answers` outstanding responses belong to the
+    /// Records that a reset was queued. The final `answers` outstanding responses belong to the
     /// reset.
     pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
         self.note_side_effects(side_effects);

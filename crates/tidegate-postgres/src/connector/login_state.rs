@@ -47,14 +47,15 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,
-    /// How many checks have been requested. `answered` is how many of them are complete.
+    /// How many checks have been requested.
     asked: AtomicU64,
+    /// How many of the requested checks are complete.
     answered: tokio::sync::Mutex<u64>,
 }
 
 impl LoginStates {
-    /// Records the login state before a connection is opened. A state that is recorded
-    /// already is kept, because older connections started with it.
+    /// Records the login state before a connection is opened. Does not replace a state that is
+    /// recorded already, because older connections started with that state.
     pub(crate) fn note(&self, key: &PoolKey, state: String) {
         self.known.lock().entry(key.clone()).or_insert(state);
     }

@@ -129,8 +129,8 @@ impl RoleConnector {
         if let Some(state) = state {
             self.logins.note(key, state);
         }
-        // `admission` was determined on the primary. The standby may still admit a role that may no
-        // longer log in on the primary.
+        // `admission` was determined on the primary. It is checked here, because the standby may
+        // still admit a role that may no longer log in on the primary.
         if self.for_replica && admission != Admission::Admitted {
             return Err(OpenError::access_denied(Arc::new(LockedOut)));
         }
@@ -181,7 +181,8 @@ impl Connector for RoleConnector {
             return Recycle::Discard;
         }
         match connection.state() {
-            // The connection's next user waits for the rest of the reset.
+            // The response to the reset need not have arrived, because the connection's next user
+            // waits for it.
             ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,
             ConnectionState::NeedsRecovery => Recycle::Reset,
             ConnectionState::Closed => Recycle::Discard,

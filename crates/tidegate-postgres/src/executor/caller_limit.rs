@@ -4,7 +4,8 @@
 //! share the group's connections. Without the limit, slow statements of one caller could occupy all
 //! of these connections, and requests of other callers would time out. A request beyond the limit
 //! waits until another request of the same caller ends. The setting `queue` limits how many
-//! requests wait in this way. One database may use half of the queue, and one caller a quarter.
+//! requests wait for their own caller's requests. One database may use half of the queue, and one
+//! caller a quarter.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl LimitedCaller {
     }
 }
 
-/// The times at which a request stops waiting for a connection. The earlier one counts.
+/// The times at which a request stops waiting for a connection. The earlier of the two counts.
 #[derive(Clone, Copy)]
 pub(super) struct WaitLimit {
     /// The end of the wait that the pool allows.

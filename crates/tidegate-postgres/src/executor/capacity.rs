@@ -6,7 +6,8 @@ use super::UserExecutor;
 
 impl UserExecutor {
     /// Changes the limit on open connections with [`tidegate_pool::Pool::set_capacity`]. Returns
-    /// how many connections above the limit are in use; they are closed when they are returned.
+    /// how many connections above the limit are in use. The pool closes these connections when they
+    /// are returned.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         self.callers.resize(&Settings {
             capacity,

@@ -12,7 +12,7 @@ use crate::claims_key::ClaimsKey;
 use crate::statement::is_refused_seal;
 
 impl UserExecutor {
-    /// The route of a connection that logged in as the caller's role. For a member that is the role
+    /// The route of a connection that logged in as the caller's role, or for a member as the role
     /// of the group.
     pub(super) async fn own_route(&self, login: &Login) -> Result<Route> {
         match &login.role_use {

@@ -1,5 +1,5 @@
-//! The executor: runs the statements of each principal on connections for this principal.
-//! Statements of users outside of explicit transactions start here.
+//! The executor runs the statements of each principal on connections for this principal. Statements
+//! of users outside of explicit transactions start in this module.
 
 mod caller_limit;
 mod capacity;
@@ -33,8 +33,8 @@ use user_executor::{check, ddl_guard, forget_if_malformed, return_connection};
 pub use route::Authentication;
 pub use user_executor::UserExecutor;
 
-/// Requests with less time than this until their deadline are not multiplexed, because a cancel
-/// request on a multiplexed connection would also hit other requests.
+/// Requests with less time than this until their deadline are not multiplexed. They may have to be
+/// cancelled, and a cancel request on a multiplexed connection would also hit other requests.
 const MIN_TIME_LEFT: Duration = Duration::from_millis(400);
 
 /// Runs statements of users on their connections, and statements of the service on service
@@ -47,7 +47,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Creates an executor. `users` runs the statements of users. `service`, such as
-    /// [`tidegate_service::ServiceConnections`], runs those of [`Principal::Control`] and
+    /// [`tidegate_service::ServiceConnections`], runs the statements of [`Principal::Control`] and
     /// [`Principal::Catalog`].
     pub fn new(users: UserExecutor, service: Arc<dyn Executor>) -> Self {
         let users = users.with_service(service.clone());

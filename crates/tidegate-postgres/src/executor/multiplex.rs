@@ -34,9 +34,9 @@ impl UserExecutor {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
-                // The only connection of a role is not multiplexed if the role may open more.
-                // Otherwise requests that need a connection of their own could not get it, and
-                // fewer requests would be served than if all took turns.
+                // The only open connection of a role is not multiplexed if the role may open more.
+                // Requests that need a connection of their own could then not get this connection,
+                // and fewer requests would be served than if all took turns.
                 if self.pool.can_use_one_alone(&route.login) {
                     let (users, login) = (self.clone(), route.login.clone());
                     in_flight.open(&tasks, &metadata, || async move {
@@ -53,8 +53,8 @@ impl UserExecutor {
         let answer = answer.await.ok()?;
         self.multiplexer.count();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
-        // The refresh runs on a connection of the service. Many requests run in the database, so
-        // that connection is probably open.
+        // The refresh runs on a connection of the service. This connection is probably open,
+        // because many requests run in the database.
         if let (Some(service), Some(refresh)) = (&self.service, metadata.purity.count()) {
             let database = route.login.database.clone();
             tokio::spawn(refresh.run_on_service(service.clone(), database));

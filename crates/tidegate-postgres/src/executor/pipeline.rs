@@ -127,7 +127,8 @@ impl UserExecutor {
             mode: pipeline.mode,
             commit: pipeline.commit,
         };
-        // Tidegate's own text does not change name resolution, even if it contains casts.
+        // `true` stands for trusted text: Tidegate's own text does not change name resolution, even
+        // if it contains casts.
         if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }
@@ -171,9 +172,9 @@ async fn push_rows(
     Ok(completions)
 }
 
-/// Whether a pipeline consists of one read, so that nothing has to be undone after an error. A read
-/// in a snapshot does not count: code that it calls, such as a view's function, may write, and only
-/// the read-only transaction refuses the write.
+/// Whether a pipeline consists of one read outside of a snapshot, so that nothing has to be undone
+/// after an error. For a read in a snapshot the result is `false`: code that it calls, such as a
+/// view's function, may write, and only the read-only transaction refuses the write.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
         [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),

@@ -26,14 +26,15 @@ impl RoleDefaults {
     /// Closes the connections whose sessions would now start with other settings. Call it after a
     /// statement of `login`. Does nothing unless `login` is a user's own login.
     pub(super) async fn check(&self, login: &Login) {
-        // Sessions of the default user do not use the settings of the role, so only other users are
-        // checked.
+        // Sessions of the default user and of groups do not use the settings of the role, so only
+        // roles of single users are checked.
         let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {
             return;
         };
         let database = &login.database;
-        // The check compares role defaults with those that were recorded before. It misses a change
-        // before the first recording, so the role's own connections are closed in any case.
+        // The check compares the role defaults with recorded ones, so it misses a change that was
+        // made before they were first recorded. Therefore the role's own connections are closed in
+        // any case.
         self.pool.close_unshared(database, &login.role);
         let checking = self.pool.connector().logins().check(&**service, &self.pool);
         let outcome = tokio::time::timeout(CHECK_TIMEOUT, checking).await;

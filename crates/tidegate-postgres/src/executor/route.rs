@@ -108,8 +108,8 @@ enum RouteSwitch {
 }
 
 impl Route {
-    /// A connection that logged in as the caller, for text of callers. Connections for members need
-    /// a key: see [`Self::member`].
+    /// A connection that logged in as the caller, for statements that may not run on a shared
+    /// connection. Connections for members need a key: see [`Self::member`].
     pub(super) fn own(login: &Login) -> Self {
         Self {
             login: login.clone(),
@@ -118,7 +118,8 @@ impl Route {
     }
 
     /// A connection that logged in as the group of a member. If `shares` is true, the connection is
-    /// shared and runs trusted text only. Otherwise it is reset fully after the statement.
+    /// shared and runs text of Tidegate and of the owner only. Otherwise it is reset fully after
+    /// the statement.
     pub(super) fn member(login: &Login, shares: bool, member: Arc<Member>, key: ClaimsKey) -> Self {
         let route = if shares {
             Self::shared(login, login.role.clone(), SharedBy::Members)
@@ -192,8 +193,8 @@ impl Route {
         matches!(self.switch, RouteSwitch::Role(..))
     }
 
-    /// This route, for a second attempt with another key, and the key of the first attempt. `None`
-    /// if the route seals no claims.
+    /// A copy of this route for a second attempt, which needs another key, and the key of the first
+    /// attempt. `None` if the route seals no claims.
     pub(super) fn sealed(&self) -> Option<(Self, ClaimsKey)> {
         match self.switch {
             RouteSwitch::Claims(_, key) => Some((self.clone(), key)),
@@ -244,7 +245,7 @@ impl CheckedOut {
     }
 }
 
-/// Refuses text that a member wrote. The text could read data that statements of another member
+/// Refuses text that a member wrote, because it could read data that statements of another member
 /// left in the session. The layers above should already have refused such a request.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {
@@ -287,7 +288,7 @@ pub(super) async fn route(
     }
 }
 
-/// Whether the login's role is that of the tenant's owner. Roles of other users are called
+/// Whether the login's role is the role of the tenant's owner; roles of other users are called
 /// `<database>/<name>`. The owner's role acts for many callers and needs no authenticator.
 ///
 /// Users who have no authenticator use their own logins for all statements, because a second kind
@@ -304,8 +305,8 @@ pub(super) fn may_share(author: Author, bound: &BoundStatement) -> bool {
     match author {
         Author::Caller => false,
         Author::Service => is_plain,
-        // On a shared connection `session_user` is not the caller's role, so statements that name
-        // it need the caller's own login.
+        // On a shared connection `session_user` is not the caller's role, so a statement with
+        // `session_user` needs the caller's own login.
         Author::Owner => is_plain && !bound.statement.names_login() && !writes_settings(bound),
     }
 }

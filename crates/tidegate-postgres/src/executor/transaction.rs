@@ -50,8 +50,8 @@ enum Phase {
     Failed,
 }
 
-/// Guards definitions that a transaction may have changed. Dropping it, when the transaction ends,
-/// clears the metadata cache, because after a rollback the cached types may not exist.
+/// Guards definitions that a transaction may have changed. It is dropped when the transaction ends,
+/// and then clears the metadata cache, because after a rollback the cached types may not exist.
 struct DdlInTransaction {
     users: UserExecutor,
     database: DatabaseName,
@@ -138,8 +138,8 @@ impl RoleTransaction {
         position
     }
 
-    /// Marks the transaction as failed after an error. After an error that only the service has
-    /// found, such as an invalid value, the transaction is still open in PostgreSQL.
+    /// Marks the transaction as failed after an error. PostgreSQL does not know of an error that
+    /// the service has found, such as an invalid value, and would run further statements.
     fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;
@@ -229,7 +229,8 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.pooled.commit(self.checked_out.deadline).await;
-        // COMMIT runs deferred triggers, which may change definitions.
+        // COMMIT runs deferred triggers, which may change definitions, so reports are read again
+        // after it.
         let deferred = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
         if let Some(deferred) = deferred {
             self.redefine(deferred);

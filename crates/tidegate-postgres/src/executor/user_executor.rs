@@ -97,9 +97,9 @@ impl UserExecutor {
     }
 
     /// A number that increases whenever a definition of the database may have changed. It increases
-    /// in three cases: a statement of this node may have changed a definition, by its kind or
-    /// because the event trigger reported it; [`Self::redefined`] is called; or cached data turns
-    /// out to be stale.
+    /// in three cases. A statement of this node may have changed a definition, judged by the kind
+    /// of the statement or by a report of the event trigger. Or [`Self::redefined`] is called. Or
+    /// cached data turns out to be stale.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).generation()
     }
@@ -174,9 +174,9 @@ impl UserExecutor {
         Ok(route(authentication, login, author, statements).await)
     }
 
-    /// Whether it is safe to pass values of callers to the functions that the owner's statements
-    /// call on a shared connection. Without an executor for the service's own queries, no function
-    /// counts as safe.
+    /// Whether values of callers may safely be passed to the functions that these statements of the
+    /// owner call on a shared connection. Without an executor for the service's own queries, no
+    /// function counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
@@ -225,8 +225,8 @@ impl UserExecutor {
 
     /// Returns a connection to the pool after its statement or transaction has ended. If the
     /// untrusted names of the database have to be read again, a background task reads their
-    /// fingerprint on this connection before it returns the connection. The connection is open
-    /// already, whereas the service might have to log in to the database first.
+    /// fingerprint on this connection before it returns the connection. This connection is open
+    /// already, whereas the service might first have to log in to the database.
     pub(super) fn release(
         &self,
         mut pooled: PooledConnection<RoleConnector>,
@@ -237,7 +237,8 @@ impl UserExecutor {
             return;
         };
         let login = &checked_out.route.login;
-        // Code that runs for a member could replace the prepared query.
+        // On connections of members the query does not stay prepared, because code that runs for a
+        // member could replace it.
         let may_keep = matches!(login.role_use, RoleUse::Trusted(by) if by != SharedBy::Members);
         let (service, database) = (service.clone(), login.database.clone());
         let read = async move |deadline| {
@@ -285,7 +286,8 @@ impl UserExecutor {
         };
         let pooled = self.acquire(&route.login, wait).await;
         let pooled = pooled.map_err(|error| match error {
-            // The authenticator does not exist, is locked, or has another password.
+            // The authenticator may not exist, may be locked, or may have another password. The
+            // user's own login is tried instead.
             Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 self.login_refused(&route.login, &error);
                 RunError::RoleRefused(error)
@@ -328,7 +330,8 @@ impl UserExecutor {
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }
-            // The pool also hands out connections whose reset was sent but has no response yet.
+            // The pool also hands out connections whose reset was sent but has no response yet, so
+            // recovery may have to wait for it.
             let terminator = self.pool.connector().terminator();
             if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
                 return Ok(pooled);
@@ -346,8 +349,8 @@ pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
     }
 }
 
-/// Clears the metadata cache if PostgreSQL sent a value that does not match its type. The type has
-/// changed, and the notification has not arrived yet.
+/// Clears the metadata cache if PostgreSQL sent a value that does not match the cached type. The
+/// type has changed, and the notification of this change has not arrived yet.
 pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Completion>) {
     if outcome.as_ref().is_err_and(Error::is_malformed_value) {
         metadata.forget();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A statement may be multiplexed if it takes at most this long on a connection of its own.
+/// The longest time that a statement may take on a connection of its own to be multiplexed.
 const QUICK: Duration = Duration::from_millis(2);
 /// How long a statement is not multiplexed after it delayed other statements, and how often this
 /// time may double. The time doubles with each further delay. It is short at first, because a busy
@@ -18,8 +18,8 @@ const SLOWNESS: (u32, u32) = (16, 64);
 const INCIDENT_MEMORY: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
 const ASSUMED: u32 = 50_000;
-/// A measurement above the estimate raises it by at most 1/128. The shortest of many measurements
-/// shows how long a statement takes; longer ones show how busy the machine is.
+/// A measurement above the estimate raises the estimate by at most 1/128. The shortest of many
+/// measurements shows how long a statement takes; longer measurements show how busy the machine is.
 const GROWTH: u32 = 128;
 
 /// The shortest observed times of a statement. Longer times depend more on the load of the machine
@@ -32,8 +32,8 @@ pub(crate) struct LatencyEstimate {
     served: AtomicU32,
     /// The time until which the statement is not multiplexed, in milliseconds since `created`.
     suspended_until: AtomicU64,
-    /// How many times in a row [`Self::suspend`] has suspended the statement. It determines the
-    /// length of the next suspension.
+    /// How many times in a row [`Self::suspend`] has suspended the statement. This number
+    /// determines the length of the next suspension.
     incidents: AtomicU32,
     /// The sum of the weights of slow responses; see [`SLOWNESS`].
     slowness: AtomicU32,

@@ -26,7 +26,8 @@ pub(crate) use type_loader::{TREE_13, TREE_14, TypeRow, build};
 
 /// The maximum number of entries of each map. A full map is cleared.
 const LIMIT: usize = 1024;
-/// How long a cached type is valid. A statement description that uses it is valid for longer.
+/// How long a cached type is valid. A statement description that uses the type is valid for longer;
+/// see [`DESCRIPTION_VALID_FOR`].
 const VALID_FOR: Duration = Duration::from_secs(1);
 /// How long a description may be used if its types may change without a report from PostgreSQL.
 /// There are three cases: a type is not built in, a type hint names the type of a parameter, or
@@ -98,9 +99,8 @@ impl MetadataCache {
         self.descriptions.lock().clear();
     }
 
-    /// Invalidates all statement descriptions. Call it if a description was stale inside a
-    /// transaction. The description could not be read again there, and other descriptions may be
-    /// stale too.
+    /// Invalidates all statement descriptions. Call this function if a description was stale inside
+    /// a transaction, where it could not be read again. Other descriptions may be stale too.
     pub(crate) fn invalidate_descriptions(&self) {
         let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
         self.valid_from.fetch_max(generation, Ordering::AcqRel);

@@ -219,8 +219,9 @@ impl Multiplexed {
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // SQL may have replaced the prepared statement that seals claims, and may have read
-                // the token.
+                // Sealing has failed. SQL of the user may have replaced the prepared statement that
+                // seals claims with one that reads the token. The token is valid as long as the
+                // backend exists, so the connection must end.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }

@@ -18,13 +18,13 @@ const REFRESH: Duration = Duration::from_millis(400);
 /// How long the cached names may be used. A definition from outside this node takes effect after
 /// this time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
-/// After a query, the next query waits this many times as long as the last one took.
+/// The pause after a query, as a multiple of the query's duration.
 const PAUSE_FACTOR: u32 = 4;
 /// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// How many statements must run within [`VALID_FOR`] before the names are read. Without valid names
-/// each statement is followed by a reset. This number of resets costs PostgreSQL as much CPU time
-/// as reading the names.
+/// a reset follows each statement, and this number of resets costs PostgreSQL as much CPU time as
+/// reading the names.
 const BUSY: u32 = 4;
 /// How long a caller waits for a query of the names. If the query takes longer, the statement runs
 /// on a login connection.
@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct PurityCache {
     found: RwLock<CachedNames>,
     querying: AtomicBool,
-    /// Counts statements that have ended; reset to zero at [`BUSY`].
+    /// Counts statements that have ended. The count starts again from zero at [`BUSY`].
     statements: AtomicU32,
     /// Held by the caller that waits for a query. Other callers wait for the lock and share the
     /// result.
@@ -56,14 +56,14 @@ struct CachedNames {
     /// The version of the names; 0 if no names have been read. Each query that finds another
     /// fingerprint increases it by 1.
     version: u64,
-    /// The value of [`PurityCache::ddl_count`] before the names were read last.
+    /// The value of [`PurityCache::ddl_count`] before the most recent reading of the names.
     ddl_count: u64,
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// The last time at which a query failed or took too long while a caller waited for it.
+    /// The most recent time at which a query failed or took too long while a caller waited for it.
     failed: Option<Instant>,
-    /// When [`PurityCache::statements`] was last zero.
+    /// The time at which [`PurityCache::statements`] started from zero.
     counted_from: Option<Instant>,
 }
 
@@ -144,8 +144,7 @@ impl PurityCache {
         self.is_valid(&found, Instant::now()) && !found.names.calls.are_in(statement.text())
     }
 
-    /// Queries the database, unless another caller has just done so or the last query has just
-    /// failed.
+    /// Queries the database, unless another caller has just queried it or a query has just failed.
     async fn query_for_caller(&self, service: &Arc<dyn Executor>, database: &DatabaseName) {
         let _waiting = self.waiting.lock().await;
         let failed = self.found.read().failed;
@@ -180,7 +179,8 @@ impl PurityCache {
     fn postpone(&self) {
         let now = Instant::now();
         let mut found = self.found.write();
-        // Without this condition, a series of definitions would postpone the query forever.
+        // A query that is already postponed is not postponed again. Otherwise a series of
+        // definitions would postpone it forever.
         if found.next_query.is_none_or(|next_query| next_query <= now) {
             found.next_query = Some(now + REFRESH);
         }
@@ -188,7 +188,8 @@ impl PurityCache {
 
     /// Whether a query is due. If a query is due, marks it as running; the caller must start it.
     fn begin_query_if_due(&self, now: Instant) -> bool {
-        // A query cannot see the effect of a definition that is still running.
+        // A query cannot see the effect of a definition that is still running, so it would have to
+        // be repeated.
         if self.ddl_running.load(Ordering::SeqCst) > 0 {
             return false;
         }

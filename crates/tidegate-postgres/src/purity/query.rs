@@ -9,9 +9,9 @@ use tidegate_sql::{
 use tidegate_values::{Column, Parameter, RawRow};
 use tokio::time::Instant;
 
-/// Selects a text that changes whenever the rows of [`PurityQuery::definitions`] change. Every role
-/// gets the same text, whatever the settings of its session are. The reason is that the query
-/// qualifies all names with a schema, and reads only catalogs that every role may read.
+/// Selects a text that changes whenever the rows of [`PurityQuery::definitions`] change. The query
+/// qualifies all names with a schema and reads only catalogs that every role may read. So every
+/// role gets the same text, whatever the settings of its session are.
 pub(crate) const FINGERPRINT_SQL: &str = include_str!("fingerprint.sql");
 
 static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(FINGERPRINT_SQL));

@@ -33,8 +33,8 @@ const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 #[derive(Debug, Default)]
 pub(super) struct UnsafeFunctions {
     names: HashSet<String>,
-    /// Whether every text counts as unsafe. That is the case if the name of an unsafe function is
-    /// not a single word, because texts are searched for words only.
+    /// Whether every text counts as unsafe, because the name of an unsafe function is not a single
+    /// word and texts are searched for words only.
     every: bool,
 }
 

@@ -6,8 +6,8 @@ use tidegate_sql::{BoxFuture, DatabaseName, Result, RoleName};
 
 use crate::executor::Authentication;
 
-/// The decisions that were made on the primary. A replica uses them. A login or role switch that
-/// the replica refuses does not change them, because the replica may not have replayed the role
+/// Lets a replica use the decisions that were made on the primary. A login or role switch that the
+/// replica refuses does not change a decision, because the replica may not have replayed the role
 /// yet.
 #[expect(
     missing_debug_implementations,

@@ -56,8 +56,9 @@ impl ReplicatedExecutor {
                     ran = &mut query => ran,
                     () = replica.until_unused(&self.replicas.primary) => {
                         if passes.load(Ordering::Relaxed) {
-                            // A read whose rows have reached the sink cannot run again, but it may
-                            // still succeed.
+                            // A read whose rows have reached the sink cannot run again, so it
+                            // continues even if the replica is no longer used. It may still
+                            // succeed.
                             query.await
                         } else {
                             Err(outage("the replica is lost or far behind"))
@@ -188,10 +189,10 @@ async fn run_on(
     Ok(completions)
 }
 
-/// Whether a second attempt on the primary is useless: the primary would answer the same, or the
-/// client does not wait for its answer. All other errors may come from the replica's state: it has
-/// not replayed a definition or a grant yet, cancelled the read because of the replay, refused a
-/// function, or is gone.
+/// Whether a second attempt on the primary is useless, because the primary would answer the same or
+/// the client does not wait for the answer. All other errors may come from the replica's state. It
+/// may not have replayed a definition or a grant yet, may have cancelled the read because of the
+/// replay, may have refused a function, or may be gone.
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Input(_) | Error::Deadline | Error::SinkClosed | Error::ResultTooLarge(_) => true,

@@ -15,7 +15,7 @@ const SIZE: usize = size_of::<u32>();
 /// The action when the held rows exceed [`LIMIT`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AtLimit {
-    /// All rows are passed on. If the replica then fails, the read fails.
+    /// All rows are passed to the sink. If the replica fails afterwards, the read fails.
     PassOn,
     /// The read is stopped, to run on the primary.
     GiveUp,
@@ -28,7 +28,7 @@ pub(super) struct HeldRows<'a> {
     /// The rows, each after its size.
     rows: Vec<u8>,
     at_limit: AtLimit,
-    /// Whether the sink has got columns and rows.
+    /// Whether columns and rows were passed to the sink.
     passes: Arc<AtomicBool>,
     gave_up: bool,
 }

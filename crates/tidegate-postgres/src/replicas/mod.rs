@@ -37,7 +37,7 @@ pub use replica::ReplicaStatus;
 /// The delay before the primary is queried again for the position after a definition.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The replicas of a cluster, and the positions of the sessions' last writes.
+/// The replicas of a cluster, and the position of each session's most recent write.
 pub struct Replicas {
     primary: Arc<Primary>,
     list: Vec<Replica>,

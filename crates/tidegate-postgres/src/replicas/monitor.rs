@@ -15,7 +15,7 @@ use crate::connector::RoleConnector;
 
 /// The delay between two queries of the replica's position.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// The timeout for an answer of a replica. After it, the replica is not used.
+/// The timeout for an answer of a replica. A replica that does not answer in this time is not used.
 const ANSWER: Duration = Duration::from_millis(250);
 /// The time limit for opening the connection.
 const OPEN: Duration = Duration::from_secs(5);
@@ -25,7 +25,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Publishes the position up to which the replica has replayed the WAL; `None` while the replica
 /// cannot be used. Runs until the future is dropped.
 ///
-/// This position never decreases, so an old position is too small at worst.
+/// The position that a replica has replayed never decreases, so an outdated position is too small
+/// at worst.
 pub(super) async fn run(
     config: Arc<Config>,
     primary: Arc<Primary>,

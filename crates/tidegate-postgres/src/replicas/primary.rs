@@ -29,7 +29,7 @@ pub(super) struct Primary {
     /// this position. Before the first measurement it is the largest possible position, so no
     /// replica is used.
     required: AtomicU64,
-    /// The primary's position when it last answered.
+    /// The primary's position in its most recent answer.
     flushed: AtomicU64,
 }
 
@@ -48,7 +48,7 @@ impl Primary {
         WalPosition(self.required.load(Ordering::Relaxed))
     }
 
-    /// The position up to which the primary had written its WAL when it last answered.
+    /// The position up to which the primary had written its WAL at its most recent answer.
     pub(super) fn flushed(&self) -> WalPosition {
         WalPosition(self.flushed.load(Ordering::Relaxed))
     }
@@ -56,7 +56,8 @@ impl Primary {
     /// The end of the WAL, which is after every completed commit. Returns the largest possible
     /// position if the primary does not answer.
     pub(super) async fn inserted(&self) -> WalPosition {
-        // A second attempt opens a new connection.
+        // The first attempt may fail because the connection has ended; the second attempt opens a
+        // new connection.
         for _ in 0..2 {
             if let Ok(written) = self.ask().await {
                 return written.inserted;
@@ -106,7 +107,8 @@ impl Primary {
     }
 
     /// Keeps [`Self::required`] up to date until the future is dropped. While the primary does not
-    /// answer, it rises to the last position that the primary has reported.
+    /// answer, the required position rises to the position that the primary has most recently
+    /// reported.
     pub(super) async fn sample(self: Arc<Self>) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -29,7 +29,8 @@ pub(super) struct Replica {
 pub struct ReplicaStatus {
     /// The host and port.
     pub address: String,
-    /// Whether reads go to the replica: it answers, and is at most a second behind the primary.
+    /// Whether reads go to the replica, because it answers and is at most a second behind the
+    /// primary.
     pub used: bool,
     /// How many bytes of the primary's WAL it has not replayed; `None` while it does not answer.
     pub lag: Option<u64>,
@@ -79,7 +80,7 @@ impl Replica {
 
     /// Whether the replica has replayed everything up to `needed`, and all definitions of the
     /// database that are known to have changed. If the replica has replayed such definitions since
-    /// the last call, clears the cached data of the database, which may be older.
+    /// the previous call, clears the cached data of the database, which may be older than they are.
     pub(super) fn has(&self, database: &DatabaseName, needed: WalPosition) -> bool {
         let Some(replayed) = self.replayed().filter(|replayed| *replayed >= needed) else {
             return false;

@@ -1,4 +1,4 @@
-//! The positions of the sessions' last writes.
+//! The position of each session's most recent write.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,17 +7,18 @@ use parking_lot::Mutex;
 use tidegate_sql::{Login, WalPosition};
 use tokio::time::Instant;
 
-/// How long a write is remembered. A replica that is used lags by much less.
+/// How long the position of a write is stored. It is not needed for longer, because a replica that
+/// is used lags by much less.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// The position after the last write of each session, kept for a minute.
+/// The position after the most recent write of each session, stored for a minute.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<Writes>);
 
 #[derive(Default)]
 struct Writes {
     last: HashMap<Login, (WalPosition, Instant)>,
-    /// The number of entries at which old ones are removed.
+    /// The number of entries at which old entries are removed.
     limit: usize,
 }
 
@@ -37,9 +38,9 @@ impl Sessions {
         }
         let entry = writes.last.entry(login.clone());
         let (last, at) = entry.or_insert((position, now));
-        // Positions may arrive out of order, so the largest one is kept. `u64::MAX` means that the
-        // position of a write is unknown. The next position is then taken as it is, because it was
-        // read after that write.
+        // Positions may arrive out of order, so the largest is stored. `u64::MAX` means that the
+        // position of a write is unknown. The next position replaces it, because it was read after
+        // that write.
         *last = if last.0 == u64::MAX {
             position
         } else {

@@ -39,7 +39,8 @@ impl Connection {
                 Err(self.protocol_error("a transaction stayed open behind its COMMIT"))
             }
             None if committed => Ok(()),
-            // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error.
+            // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error,
+            // so the error is made here.
             None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),
@@ -60,7 +61,8 @@ impl Connection {
                 return Err(self.rejected(*error, task.bound).into());
             }
         };
-        // Parsing a literal runs the input function of its type, which may be user-defined.
+        // Parsing a literal runs the input function of its type. This function may be user-defined
+        // and have any side effect.
         if !task.is_kept() && task.position == TransactionPosition::Alone {
             self.session.note_side_effects(SideEffects::Everything);
         }

@@ -4,7 +4,7 @@
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
 //! three for later statements of its transaction. So the session tracks whether names still resolve
-//! as at its start.
+//! as at the start of the session.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
@@ -85,7 +85,8 @@ impl Connection {
         self.exchange_sets(&mut run, sink).await
     }
 
-    /// Distinguishes a refused switch to the caller, or refused claims, from other errors.
+    /// Classifies an error: PostgreSQL refused to switch to the caller's role or to seal the
+    /// caller's claims, or the statement itself failed.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
         if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)
@@ -280,8 +281,8 @@ impl Connection {
         };
     }
 
-    /// Whether cached descriptions may be used. Queries PostgreSQL if a statement, or code that it
-    /// ran, may have changed name resolution.
+    /// Whether cached descriptions may be used. Queries PostgreSQL if a statement or code that the
+    /// statement ran may have changed name resolution.
     pub(crate) async fn may_use_cached(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         match self.session.name_resolution {
             NameResolution::Initial | NameResolution::ProbablyInitial => Ok(true),
@@ -316,8 +317,8 @@ impl Connection {
             is_initial = row.values().next()?? == [1];
             Some(())
         };
-        // PostgreSQL refuses this query only in cases in which it also refuses the caller's
-        // statement.
+        // PostgreSQL refuses this query only if it also refuses the caller's statement, so the
+        // caller gets an error in any case.
         let succeeded = self.run_internal_query(&query, 1, &mut take).await?.is_ok();
         if self.session.prefix.is_refused() {
             // PostgreSQL refused the switch to the caller, so the query did not run. It will also
@@ -334,8 +335,9 @@ impl Connection {
     }
 }
 
-/// Starts a DDL guard if the event trigger has reported a changed definition since the last call.
-/// The statement's text may not show the change: a function, a trigger or a view may have made it.
+/// Starts a DDL guard if the event trigger has reported a changed definition since the previous
+/// call. The text of the statement may not show the change, because a function, a trigger or a view
+/// may have made it.
 pub(crate) fn take_reported_ddl(
     connection: &mut Connection,
     metadata: &MetadataCache,

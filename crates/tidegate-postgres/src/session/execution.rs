@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use crate::connection::Connection;
 use crate::statement::{CallerSwitch, PreparedStatement, StatementTask, TransactionPosition};
 
-/// The number of bytes in the send buffer from which no further parameter sets are encoded until
-/// the socket has taken some.
+/// The limit on the bytes in the send buffer. When it is reached, no further parameter sets are
+/// encoded until the socket has taken some bytes.
 pub(super) const SEND_AHEAD: usize = 64 << 10;
 
 /// One attempt to run a statement.
@@ -39,7 +39,7 @@ pub(super) struct Execution<'a> {
     pub(super) failure: Option<ServerError>,
 }
 
-/// Which parameter sets of a statement have been queued.
+/// How far the parameter sets of a statement have been queued.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// The index of the next set to encode.
@@ -89,13 +89,13 @@ impl<'a> Execution<'a> {
     }
 
     /// Whether the columns are passed to the sink before the first row. A statement with sealed
-    /// claims may have to be repeated before its first row, so its columns are passed with that
-    /// row.
+    /// claims may have to be repeated before its first row, so its columns are passed together with
+    /// the first row.
     fn announces_before_rows(&self) -> bool {
         !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
     }
 
-    /// Passes the columns to the sink, unless that was done before.
+    /// Passes the columns to the sink, unless they were passed before.
     pub(super) fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         if self.announced {
             return Ok(());
@@ -148,7 +148,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Counts a parameter set that has run, and its affected rows. `body` is the body of its
-    /// `CommandComplete`. Returns whether the set is the last one.
+    /// `CommandComplete`. Returns whether the set is the final set of the statement.
     pub(super) fn complete_set(&mut self, body: &[u8]) -> bool {
         self.ended += 1;
         let (command, rows) = body::command_tag(body);
@@ -180,7 +180,7 @@ impl Connection {
             match self.push_next_set(run) {
                 Ok(()) => {}
                 Err(SetError::Input(invalid)) if run.progress.next == 0 && !run.unconfirmed => {
-                    // No byte of the pipeline has been sent.
+                    // No byte of the pipeline has been sent, so it can be withdrawn.
                     self.withdraw();
                     return Err(Error::Input(invalid));
                 }
@@ -216,7 +216,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline after its last set, after an error, or when the sink has taken all rows.
+    /// Ends the pipeline after its final set, after an error, or when the sink has taken all rows.
     /// Does nothing if the pipeline has ended already. If a reset is due, it is queued too.
     pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
         if run.progress.ended {

@@ -31,7 +31,7 @@ pub(crate) struct InternalQuery<'a> {
 impl Connection {
     /// Runs an internal query and passes each row of `columns` binary values to `take`.
     ///
-    /// The outer error is an error of the connection. The inner error is one that PostgreSQL
+    /// The outer error is an error of the connection. The inner error is an error that PostgreSQL
     /// reported for the query.
     pub(crate) async fn run_internal_query(
         &mut self,
@@ -67,7 +67,8 @@ impl Connection {
                     if outcome.is_err() && query.is_kept {
                         self.forget_internal();
                     } else if outcome.is_err() {
-                        // After the error PostgreSQL has skipped the Close.
+                        // After the error PostgreSQL has skipped the Close, so it is queued again
+                        // with the next pipeline.
                         self.session.statements.discard(&name);
                     }
                     return Ok(outcome);

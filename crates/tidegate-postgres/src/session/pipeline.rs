@@ -57,9 +57,9 @@ impl From<PipelineError> for PipelineAttemptError {
 impl Connection {
     /// Runs the statements of a pipeline and pushes the rows of each into its sink.
     ///
-    /// Statements without a cached description are described first. After an error of a sink, a
-    /// broken stream or a passed deadline, the transaction may still be open, and the connection
-    /// must be recovered. In all other cases the transaction has ended on return.
+    /// Statements without a cached description are described first. On return the transaction has
+    /// ended, except after an error of a sink, a broken stream or a passed deadline. In these cases
+    /// the transaction may still be open, and the connection must be recovered.
     pub(crate) async fn run_pipeline(
         &mut self,
         request: &PipelineRequest<'_>,
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// The prepared statements of the pipeline, each with a flag that says whether it is
-    /// unconfirmed. Returns `None` if PostgreSQL has to describe one of them first.
+    /// unconfirmed. Returns `None` if PostgreSQL first has to describe one of the statements.
     ///
     /// PostgreSQL confirms a description only after the earlier statements have run. Therefore
     /// unconfirmed descriptions are not used if the pipeline has effects.

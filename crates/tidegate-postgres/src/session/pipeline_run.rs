@@ -36,8 +36,7 @@ pub(super) struct PipelineRun<'a> {
     syncs: u8,
     /// Whether any part of the pipeline has been sent.
     sent: bool,
-    /// Whether PostgreSQL refused a statement. In that case the transaction is certainly rolled
-    /// back.
+    /// Whether PostgreSQL refused a statement, so that the transaction is certainly rolled back.
     undone: bool,
     /// The error of the current step or of the commit.
     pub(super) failure: Option<ServerError>,
@@ -124,7 +123,7 @@ impl<'a> PipelineRun<'a> {
     }
 
     /// Handles the result of a sink. If the commit does not wait for the sinks, an error of a sink
-    /// cannot stop the commit. In that case this function stores the error and returns `None`. The
+    /// cannot stop the commit. If so, this function stores the error and returns `None`; the
     /// pipeline then discards further rows and waits for the outcome of the transaction.
     fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {

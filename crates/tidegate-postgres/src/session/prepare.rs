@@ -50,7 +50,8 @@ impl Connection {
     }
 
     /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
-    /// them up in another round trip. If PostgreSQL refuses one statement, none of them is kept.
+    /// them up in another round trip. If PostgreSQL refuses one statement, none of them stays
+    /// prepared.
     pub(crate) async fn prepare_all(
         &mut self,
         tasks: &[&StatementTask<'_>],
@@ -106,7 +107,7 @@ impl Connection {
         prepared
     }
 
-    /// Queues a Close for each dropped statement, then a Parse.
+    /// Queues a Close for each prepared statement that the cache no longer holds, then a Parse.
     pub(crate) fn push_parse(
         &mut self,
         task: &StatementTask<'_>,
@@ -190,8 +191,8 @@ impl Connection {
         }
     }
 
-    /// The error to report after a read has failed with `ended`: the last error of PostgreSQL, or
-    /// `ended` if there is none or the deadline has passed.
+    /// The error to report after a read has failed with `ended`. It is the error that PostgreSQL
+    /// reported before, or `ended` if there is none or the deadline has passed.
     pub(crate) fn stream_error(
         &mut self,
         reported: Option<ServerError>,
@@ -240,7 +241,8 @@ impl Connection {
     }
 }
 
-/// Appends a Close for each dropped statement and a Parse to a buffer.
+/// Appends a Close for each prepared statement that the cache no longer holds, and a Parse, to a
+/// buffer.
 pub(crate) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,

@@ -27,7 +27,8 @@ impl Connection {
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
-        // The messages of these errors name parameters by their number.
+        // The messages of these errors name parameters by number, but the caller knows them by
+        // name.
         if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
             rejection.message = bound.statement.caller_message(&rejection.message);
         }
@@ -36,8 +37,8 @@ impl Connection {
 }
 
 /// Adds a SQLSTATE or a hint that PostgreSQL leaves out. Some errors can only be recognised by
-/// their English message. PostgreSQL never translates `tuple concurrently …`. A translated timeout
-/// message is not recognised and gets no hint.
+/// their English message. PostgreSQL never translates `tuple concurrently …`, but it may translate
+/// messages about timeouts; a translated message gets no hint.
 fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
         // Two statements changed the same row of a system catalog at the same time, such as the row

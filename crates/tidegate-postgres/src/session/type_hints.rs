@@ -14,9 +14,10 @@ use crate::statement::StatementTask;
 /// name an array (`X[]` or `_X`). A type modifier is ignored.
 const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 
-/// The longest name in bytes that is sent to PostgreSQL. Valid names are shorter: a schema and a
-/// type of 63 bytes each, quoted, with every quote doubled, modifiers and brackets. PostgreSQL
-/// parses a name in quadratic time and cannot interrupt the parsing.
+/// The longest name in bytes that is sent to PostgreSQL. Longer names are refused, because
+/// PostgreSQL parses a name in quadratic time and cannot interrupt the parsing. All valid names are
+/// shorter: a schema and a type of 63 bytes each, quoted, with every quote doubled, with modifiers
+/// and brackets.
 const LONGEST_SENT: usize = 512;
 
 impl Connection {

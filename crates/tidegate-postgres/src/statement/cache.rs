@@ -13,7 +13,7 @@ use super::task::PreparedStatement;
 use super::task::StatementTask;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The prepared statements, by text and type hints. A full cache drops the least recently used
+/// The prepared statements, by text and type hints. A full cache evicts the least recently used
 /// statement.
 #[derive(Debug)]
 pub(crate) struct StatementCache {
@@ -24,13 +24,14 @@ pub(crate) struct StatementCache {
     /// A counter that increases with each use of a statement and each new name. Uses are ordered by
     /// it, and names contain it to be unique.
     clock: u64,
-    /// Names of dropped statements for which no Close has been queued yet.
+    /// The names of statements that were removed from the cache and for which no Close has been
+    /// queued yet.
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
     internal: HashMap<&'static str, String>,
-    /// The internal commands that the last pipeline prepares.
+    /// The internal commands that the current pipeline prepares.
     preparing: Vec<&'static str>,
-    /// The names of dropped statements that the last pipeline closes. It closes them before it
+    /// The names of removed statements that the current pipeline closes. It closes them before it
     /// prepares internal commands.
     closing: Vec<String>,
 }
@@ -99,10 +100,9 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// Returns the statement that is prepared for the task's role alone, and whether it is
-    /// unconfirmed. A role that uses the statement often gets such a statement. It is unconfirmed
-    /// at first, and is returned only if `allow_unconfirmed` is set. In all other cases returns
-    /// `prepared`.
+    /// If the task's role uses the statement often, returns a statement that is prepared for this
+    /// role alone, and whether it is unconfirmed. Such a statement is unconfirmed at first, and is
+    /// then returned only if `allow_unconfirmed` is set. In all other cases returns `prepared`.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
@@ -153,8 +153,8 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Undoes the changes of the last pipeline to the internal commands and the dropped names,
-    /// because the pipeline is not sent.
+    /// Undoes the changes of the current pipeline to the internal commands and to the names to
+    /// close, because the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.internal.remove(text);
@@ -224,7 +224,7 @@ impl StatementCache {
         }
     }
 
-    /// Drops all statements of callers, because definitions have changed in this transaction.
+    /// Removes all statements of callers, because definitions have changed in this transaction.
     pub(crate) fn retire(&mut self) {
         let names = self
             .entries
@@ -248,13 +248,15 @@ impl StatementCache {
         self.internal.clear();
     }
 
-    /// Takes the names of dropped statements. The caller must queue a Close for each name.
+    /// Takes the names of statements that were removed from the cache. The calling function must
+    /// queue a Close for each name.
     pub(crate) fn take_dropped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Takes the names of dropped statements. The caller must queue a Close for each name before
-    /// the Parse of an internal command. [`Self::withdraw_pipeline`] undoes this.
+    /// Takes the names of statements that were removed from the cache. The calling function must
+    /// queue a Close for each name before the Parse of an internal command.
+    /// [`Self::withdraw_pipeline`] undoes this call.
     pub(crate) fn close_dropped(&mut self) -> &[String] {
         let known = self.closing.len();
         self.closing.append(&mut self.dropped);

@@ -1,7 +1,7 @@
 //! Prepared statements that only one role uses, for statements under row level security.
 //!
 //! PostgreSQL analyses and plans a statement under row level security again whenever the role
-//! differs from that of the last run ("Row Security Policies"; `RevalidateCachedQuery` in
+//! differs from that of the previous run ("Row Security Policies"; `RevalidateCachedQuery` in
 //! `plancache.c`). A statement for each role avoids this, but PostgreSQL then keeps a plan of 18 KB
 //! for each role. Plans that are not reused soon cost more than they save.
 //!
@@ -26,8 +26,7 @@ use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 use super::task::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The maximum number of plans of a connection. If there are more, the least recently used plan is
-/// dropped.
+/// The maximum number of plans of a connection. Beyond it, the least recently used plan is removed.
 const MAX_PLANS: usize = 384;
 /// The number of uses after which counting starts over.
 const WINDOW: usize = 2048;
@@ -52,8 +51,8 @@ struct Uses {
 
 impl Uses {
     /// Counts a use of a pair of statement and role. `pair` is the hash of the pair. Returns
-    /// whether a plan for the pair is worth its cost. That is the case if the pair was used before,
-    /// pairs are used often on average, and the connection can keep plans for all pairs.
+    /// whether a plan for the pair is worth its cost. It is worth it if the pair was used before,
+    /// pairs are used often on average, and the connection can hold plans for all pairs.
     fn count(&mut self, pair: u64) -> bool {
         if self.count >= WINDOW {
             *self = Self::default();

@@ -3,8 +3,8 @@
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 use tidegate_sql::{RoleUse, SharedBy};
 
-/// The side effects that statements may have left in the session since the last reset. Each variant
-/// includes the variants before it.
+/// The side effects that statements may have left in the session since the most recent reset. Each
+/// variant includes the variants before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SideEffects {
     /// Nothing has run.
@@ -47,7 +47,7 @@ impl SideEffects {
 }
 
 /// Whether names resolve as at the start of the session: with the same `search_path`, the same
-/// role, and no temporary tables. Each variant is further from the initial state than the one
+/// role, and no temporary tables. Each variant is further from the initial state than the variant
 /// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {
@@ -81,10 +81,10 @@ impl NameResolution {
 /// Whether the statement's text has no side effect that the next statement on the connection could
 /// observe.
 ///
-/// A plain write may leave the last value of a sequence, which only text of callers can observe.
-/// Therefore the result is `true` for a plain write only on shared connections, which run no text
-/// of callers. On shared connections of members the result is `false`, so that a reset follows. The
-/// reset checks whether the statement that seals claims was replaced.
+/// A plain write may leave the value that `lastval()` returns, which only text of callers can
+/// observe. Therefore the result is `true` for a plain write only on shared connections, which run
+/// no text of callers. On shared connections of members the result is `false`, so that a reset
+/// follows. The reset checks whether the statement that seals claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write

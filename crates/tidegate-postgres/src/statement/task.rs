@@ -141,7 +141,7 @@ impl From<Error> for AttemptError {
 /// The command before a caller's statements that makes a shared connection act for the caller.
 ///
 /// The effect of the command ends with the transaction, so no connection keeps the identity of its
-/// last caller. For a user the command switches to the user's role. For a member of a group the
+/// previous caller. For a user the command switches to the user's role. For a member of a group the
 /// command seals the member's claims (`docs/adr/0012-claims.md`): it sets the claims with a seal
 /// that only this service can compute, and that is valid for one transaction of one backend.
 #[derive(Clone, Copy, Debug)]

@@ -60,8 +60,8 @@ fn beginning(value: &str) -> Result<AuditSince, ApiError> {
     }
     let midnight = || {
         let date = value.parse::<jiff::civil::Date>().ok()?;
-        // A value without a time zone must be a date. A longer value has a time and therefore needs
-        // a time zone.
+        // Only a value with the length of a date may lack a time zone. A longer value has a time
+        // and therefore needs a time zone.
         let alone = value.len() == "2026-11-21".len();
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         alone.then(|| midnight.timestamp())

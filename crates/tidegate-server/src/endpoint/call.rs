@@ -132,8 +132,8 @@ impl CallRequest {
     }
 }
 
-/// The format that `Accept` prefers to JSON, if there is one. The rows of a single call are then
-/// sent in this format, without a JSON-RPC envelope. `None` if the response is JSON.
+/// The format, other than JSON, that `Accept` prefers; `None` if it prefers JSON. The rows of a
+/// single call are sent in this format, without a JSON-RPC envelope.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)

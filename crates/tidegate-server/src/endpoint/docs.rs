@@ -51,7 +51,7 @@ fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, ApiError>
     let mut response = answer(&docs.not_found());
     *response.status_mut() = StatusCode::NOT_FOUND;
     let headers = response.headers_mut();
-    // With an entity tag, a conditional request would get 304 and not 404.
+    // The entity tag is removed, because with it a conditional request would get 304 and not 404.
     headers.remove(ETAG);
     headers.append(VARY, HeaderValue::from_static("Accept"));
     Ok(response)

@@ -29,12 +29,12 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// Adds the flag if it is false, because `settings` omits a flag that is false. `None` if the
-    /// flag is true.
+    /// `Some(false)` if the flag is false, because `settings` omits a flag that is false; `None` if
+    /// the flag is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// Adds a null if there is no list of claims, because `settings` omits a missing list. `None`
-    /// if there is a list.
+    /// `Some` adds a null if there is no list of claims, because `settings` omits a missing list;
+    /// `None` if there is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
 }
@@ -67,9 +67,9 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds all issuers or none: after an error, drops the issuers that it has added. If dropping
-    /// an issuer fails too, returns that error, and some of the added issuers stay. Returns the
-    /// names of the issuers. `listed` says whether the request has an array. If it has an array, an
+    /// Adds all issuers or none, and returns their names. After an error, drops the issuers that
+    /// were added before. If dropping an issuer fails too, returns the error of the drop, and some
+    /// of the added issuers remain. `listed` says whether the request has an array, so that an
     /// error gets an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());

@@ -27,7 +27,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
-    /// Whether the client used HTTP Basic. If it did, an error must name that scheme.
+    /// Whether the client used HTTP Basic, so that an error must name this scheme.
     by_basic: bool,
     address: IpAddr,
 }

@@ -37,7 +37,7 @@ pub(crate) fn health() -> Response<Body> {
 
 /// Handles `GET /readyz`. The status is 200 if every essential part is available; otherwise, and
 /// during shutdown, it is 503. If an essential part is unavailable, all parts that are not
-/// essential are reported as degraded, because they depend on it.
+/// essential are reported as degraded, because they depend on the essential parts.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();

@@ -150,8 +150,8 @@ pub(super) fn answer(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(applied) = preferences.applied() {
-        // Only values that are valid in a header are accepted as preferences, so this does not
-        // fail.
+        // The conversion does not fail, because only values that are valid in a header are accepted
+        // as preferences.
         if let Ok(applied) = HeaderValue::try_from(applied) {
             headers.insert(PREFERENCE_APPLIED, applied);
         }

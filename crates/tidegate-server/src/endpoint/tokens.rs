@@ -123,8 +123,8 @@ fn read(mut members: ObjectMembers) -> Result<NewPersonalToken, ApiError> {
     })
 }
 
-/// The scopes in the member `scopes`. An empty list is refused, because the token would not be
-/// narrowed.
+/// The scopes in the member `scopes`. An empty list is refused, because a token without scopes
+/// would have all rights of the user.
 fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     rest::each("scopes", names, |name| {
         Scopes::parse(name).map_err(|error| error.description())

@@ -133,8 +133,8 @@ where
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // This is called even after an error, because the users before the failed user have
-            // changed.
+            // The changes are applied even after an error, because the users before the failed user
+            // have changed.
             admin.apply(call.app).await?;
             changed?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)

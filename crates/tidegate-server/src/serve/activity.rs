@@ -18,13 +18,13 @@ use tidegate_http::limits::Timeouts;
 pub(crate) struct ConnectionActivity {
     read: AtomicU64,
     written: AtomicU64,
-    /// Whether the last write or flush is pending because the client does not read.
+    /// Whether the most recent write or flush is pending because the client does not read.
     blocked: AtomicBool,
     /// The number of requests that have started.
     requests: AtomicU64,
     /// The number of requests in progress.
     in_flight: AtomicU64,
-    /// The value of `read` at the end of the last request.
+    /// The value of `read` at the end of the most recent request.
     read_before: AtomicU64,
     http2: AtomicBool,
     /// Whether only the end of the connection marks the end of the response in progress. If such a
@@ -34,8 +34,8 @@ pub(crate) struct ConnectionActivity {
     /// Whether a request has waited for its response so long that the service should check whether
     /// the client is still connected.
     needs_check: AtomicBool,
-    /// Notified when the client has closed its side. hyper does not notice this while there are
-    /// unread bytes.
+    /// Notified when the client has closed its side. hyper does not notice the close while there
+    /// are unread bytes.
     client_closed: Notify,
     /// The responses in progress; used for HTTP/2 only.
     responses: Mutex<Vec<Weak<dyn Stallable>>>,
@@ -115,11 +115,11 @@ pub(crate) enum Decision {
     Close,
 }
 
-/// Compares the counters of a connection with their values at the last check, and stores how long
-/// they have been unchanged.
+/// Compares the counters of a connection with their values at the previous check, and stores how
+/// long they have been unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
-    /// The phase at the last check, and the number of requests that had started.
+    /// The phase at the previous check, and the number of requests that had started by then.
     phase: (Phase, u64),
     phase_since: Instant,
     written: u64,
@@ -137,7 +137,7 @@ impl Monitor {
         }
     }
 
-    /// Compares the counters with those of the last check, and decides whether the connection
+    /// Compares the counters with those of the previous check, and decides whether the connection
     /// continues. Also aborts responses that have stalled for the write timeout.
     pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
@@ -214,8 +214,8 @@ impl ConnectionActivity {
         } else if read == 0 {
             Phase::Silent
         } else if self.http2.load(Relaxed) {
-            // HTTP/2 frames that are no requests, such as pings and window updates, may arrive
-            // between requests.
+            // The bytes need not be a head, because HTTP/2 frames such as pings and window updates
+            // may arrive between requests.
             Phase::Idle
         } else if read > self.read_before.load(Relaxed) {
             Phase::Head
@@ -236,7 +236,7 @@ pub(crate) trait Reset {
 
 impl Reset for TcpStream {
     fn reset(&self) {
-        // If this fails, the connection is closed normally.
+        // If the option cannot be set, the connection is closed without a reset.
         let _ = self.set_zero_linger();
     }
 

@@ -26,8 +26,8 @@ pub(crate) struct ErrorRewriter<I> {
     io: I,
     app: App,
     activity: Arc<ConnectionActivity>,
-    /// The number of requests that had started at the last flush; `None` if a request was in
-    /// progress at that time.
+    /// The number of requests that had started at the most recent flush; `None` if a request was in
+    /// progress at the flush.
     requests_if_idle: Option<u64>,
     replacement: Option<Replacement>,
 }
@@ -176,7 +176,8 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<I> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // hyper writes such a response in one piece.
+        // Only a single buffer is examined, because hyper writes an error response of its own in
+        // one piece.
         if let [buf] = bufs {
             self.detect(buf);
         }

@@ -30,13 +30,14 @@ use tidegate_http::forwarded::Peer;
 use tidegate_http::request_body::{BodyError, discard};
 use tidegate_socket::Handoff;
 
-/// The interval at which the connection is checked while a client waits for a response. hyper
-/// notices the end of a connection only after it has read all bytes before the end. But hyper does
-/// not read the bytes that follow a request until the response has been sent.
+/// The interval at which the connection is checked while a client waits for a response. The check
+/// is needed because hyper notices the end of a connection only after it has read all bytes before
+/// the end, and it does not read bytes that follow a request until the response has been sent.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 /// The longest rest of a body that is read and discarded, in bytes.
 const MAX_DRAINED: u64 = 64 * 1024;
-/// The timeout for reading the rest. Clients send a small body directly after its head.
+/// The timeout for reading the rest of a body. It is short, because clients send a small body
+/// directly after its head.
 const DRAINING: Duration = Duration::from_millis(500);
 
 /// The stack of layers as a hyper service. Marks each request as in progress until its response has

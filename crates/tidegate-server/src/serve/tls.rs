@@ -125,7 +125,8 @@ impl Certificate {
             .expect("the provider has suites for TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self));
-        // With session tickets, a client that reconnects saves most of the handshake.
+        // With session tickets, a client that reconnects saves most of the handshake. The server
+        // also works without them.
         if let Ok(ticketer) = rustls::crypto::ring::Ticketer::new() {
             config.ticketer = ticketer;
         }

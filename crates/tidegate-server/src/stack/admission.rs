@@ -18,9 +18,11 @@ use tidegate_http::error::ApiError;
 use tidegate_http::replica_reads::POSITION;
 use tidegate_http::report::{Context, REQUEST_ID};
 
-/// The size of the largest head in bytes, measured as in HTTP/2 (RFC 9113, section 6.5.2).
+/// The largest size in bytes of the head of an HTTP/2 request. It is measured nearly as in RFC
+/// 9113, section 6.5.2: `:path` and `:authority` count without [`FIELD`], `:method` and `:scheme`
+/// not at all.
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;
-/// The number of bytes that a field counts in addition to its name and value.
+/// The number of bytes that each header field counts in addition to its name and value.
 const FIELD: usize = 32;
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
@@ -79,9 +81,9 @@ impl OriginAccess {
 /// Returns the response to a request without a valid host. An HTTP/1.1 request must have exactly
 /// one `Host` field, with a valid value (RFC 9112, section 3.2).
 ///
-/// The service does not use the value of `Host`. But if a proxy could read another host from the
-/// same request, the request is refused. `Host` may be empty. It may be missing in HTTP/1.0 and
-/// HTTP/2.
+/// The service does not use the value of `Host`. It refuses an ambiguous request nevertheless,
+/// because a proxy could read another host from it. `Host` may be empty. It may be missing in
+/// HTTP/1.0 and HTTP/2.
 pub(super) fn refuse_host<B>(request: &Request<B>) -> Option<Response<Body>> {
     let fault = check_host(request).err()?;
     Some(refusal(request, ApiError::input(fault)))
@@ -138,8 +140,8 @@ pub(super) fn check_origin<B>(
     if page {
         grant = OriginAccess::None;
     }
-    // No route has the method `OPTIONS`. Therefore a known path gives an error with the allowed
-    // methods.
+    // No route has the method `OPTIONS`, so parsing a known path gives an error that lists the
+    // allowed methods.
     if !is_options {
         return ControlFlow::Continue(grant);
     }
@@ -203,7 +205,7 @@ pub(super) fn refuse_head<B>(request: &Request<B>) -> Option<Response<Body>> {
     Some(refusal(request, failure))
 }
 
-/// The size of the header fields, and of the URL, which HTTP/2 sends as fields too.
+/// The size of the header fields and of the URL, as [`HTTP2_HEAD`] measures it.
 fn head_size<B>(request: &Request<B>) -> usize {
     let uri = request.uri();
     let address = uri.path_and_query().map_or(0, |path| path.as_str().len())

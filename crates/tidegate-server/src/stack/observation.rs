@@ -160,7 +160,7 @@ impl<'a> PendingRequest<'a> {
 
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        // A request whose handler panics is also dropped here. Its response has the status 500.
+        // This value is also dropped when the handler panics. The response then has the status 500.
         let status = if thread::panicking() {
             500
         } else {
@@ -176,8 +176,7 @@ fn count_activity(app: &App, subject: &Subject, status: u16, took: Duration) {
     let (Some(login), Some(route)) = (&subject.login, subject.route) else {
         return;
     };
-    // A page that shows the activity requests the activity periodically. These requests are not
-    // counted.
+    // A page that shows the activity requests it periodically, so these requests are not counted.
     if route.path == Route::Activity.label().path {
         return;
     }

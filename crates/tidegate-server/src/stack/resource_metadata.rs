@@ -9,7 +9,7 @@ use tidegate_http::body::Body;
 use crate::route::Route;
 
 /// Adds `resource_metadata` to the header `WWW-Authenticate: Bearer` of a response that refuses a
-/// token or asks for one. Its URL begins with the issuer's, as all URLs of the metadata do.
+/// token or asks for one. The URL begins with the issuer's URL, as do all URLs of the metadata.
 pub(super) fn name(app: &App, response: &mut Response<Body>) {
     let refuses = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&response.status());
     let Some(challenge) = response.headers().get(WWW_AUTHENTICATE).filter(|_| refuses) else {

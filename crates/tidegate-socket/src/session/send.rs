@@ -61,7 +61,8 @@ impl Session {
                 }
                 Item::Acknowledged { cursor } => self.note_sent(cursor),
                 Item::Ended(ended) => {
-                    // The end of a subscription because of a shutdown is not an error.
+                    // A subscription that ends because of a shutdown is not an error, so it is not
+                    // counted.
                     if !matches!(ended, Ended::Stopped) {
                         self.report(outgoing::ended(&ended).0);
                     }
@@ -136,8 +137,8 @@ impl Session {
         }
         let cursor = match first {
             // A subscription that replays may be at an earlier position than the other
-            // subscriptions. So the last sent event may be after the first unsent event. In that
-            // case the result is the cursor before the first unsent event.
+            // subscriptions. So the most recently sent event may be after the first unsent event.
+            // Only then the result is the cursor before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)

@@ -11,7 +11,7 @@ use super::params::{ParameterSet, Params};
 use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// Placeholders are looked up by hash if there are more than this number.
+/// If there are more placeholders than this, they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
 /// A statement with the values of its placeholders, as an executor runs it.
@@ -31,8 +31,8 @@ pub struct BoundStatement {
     /// The parameter sets; none if the statement is only described. Each has one value for each
     /// placeholder, in the order of [`Statement::placeholders`].
     pub sets: Vec<Vec<Parameter>>,
-    /// Whether the request had an array of parameter sets. Errors then name a set `params[i]`,
-    /// otherwise `params`.
+    /// Whether the request had an array of parameter sets. If so, errors name a set `params[i]`,
+    /// and otherwise `params`.
     pub listed: bool,
     /// For each placeholder, the path of its value in the request, for values that are not members
     /// of `params`. An empty path is unknown. The list is empty if no paths are known.
@@ -122,9 +122,9 @@ impl BoundStatement {
         format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
-    /// Whether the statement may leave session state when it runs with its type hints. It may if a
-    /// hint names a user-defined type, because the check constraint of a domain can call any
-    /// function.
+    /// Whether the statement may leave session state when it runs with its type hints. A hint that
+    /// names a user-defined type may leave state, because the check constraint of a domain can call
+    /// any function.
     pub fn purity(&self) -> Purity {
         let built_in = |hint: &Option<TypeHint>| match hint {
             Some(TypeHint(name)) => builtins::is_built_in_type_name(name),

@@ -33,9 +33,9 @@ pub(super) struct KindReader<'a> {
     explain: Explain,
     /// Whether the keyword `WITH` was read.
     with: bool,
-    /// How far the last tokens match [`LOCK`]: the number of its keywords that they contain.
+    /// How many keywords of [`LOCK`] the most recent tokens match.
     lock: usize,
-    /// Whether the last keyword was an `UPDATE` that may begin a writing statement.
+    /// Whether the most recent keyword was an `UPDATE` that may begin a writing statement.
     update: bool,
     origin: RowSource,
     effect: Effect,
@@ -166,7 +166,8 @@ impl<'a> KindReader<'a> {
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
             ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
-            // The statement removes the role from policies, for all users who share it.
+            // The statement removes the role from policies, which affects all users who share the
+            // role.
             ["drop", "owned", ..] => Some("DROP OWNED"),
             ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,

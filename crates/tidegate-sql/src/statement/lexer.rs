@@ -76,8 +76,8 @@ pub(super) struct Lexer<'a> {
 }
 
 /// The limit of `Lexer::reread`, in bytes. For each operator and comment that begins in a run of
-/// operator characters, PostgreSQL reads the run to its end. It cannot be cancelled while it does
-/// so, and for a mebibyte of `+` it would take minutes.
+/// operator characters, PostgreSQL reads the run to its end. PostgreSQL cannot be cancelled while
+/// it reads a run, and for a mebibyte of `+` it would take minutes.
 const MAX_REREAD: usize = 64 << 20;
 
 /// A percent-encoded plus, which PostgreSQL gets as `+`.
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The byte after the last token; `None` at the end of the text.
+    /// The byte after the most recent token; `None` at the end of the text.
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -222,7 +222,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Adds the bytes that PostgreSQL reads for `beginnings` operators or comments that begin here.
-    /// An encoded plus counts as three bytes, which is too many rather than too few.
+    /// An encoded plus counts as three bytes although it is one, so the count is never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());

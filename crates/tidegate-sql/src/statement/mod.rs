@@ -44,7 +44,7 @@ pub struct Statement {
 }
 
 impl Hash for Statement {
-    /// Hashing only the text is enough to distinguish nearly all statements.
+    /// Only the text is hashed, because it is enough to distinguish nearly all statements.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -130,9 +130,9 @@ impl Statement {
         self.kind
     }
 
-    /// Whether the text shows that the statement only reads: it is a [`Kind::Read`]. It may still
-    /// lock rows (`FOR UPDATE`) or call a function that writes. PostgreSQL rejects that only in a
-    /// transaction with [`Mode::Snapshot`](crate::Mode::Snapshot) (25006).
+    /// Whether the text shows that the statement only reads: it is a [`Kind::Read`]. Such a
+    /// statement may still lock rows (`FOR UPDATE`) or call a function that writes. PostgreSQL
+    /// rejects both only in a transaction with [`Mode::Snapshot`](crate::Mode::Snapshot) (25006).
     pub fn is_read(&self) -> bool {
         self.kind == Kind::Read
     }

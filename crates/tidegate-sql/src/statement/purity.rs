@@ -36,9 +36,10 @@ enum TypeName {
     None,
     /// The next token must be a type name.
     Expected,
-    /// The last token was `pg_catalog`, so a dot must follow.
+    /// The most recent token was `pg_catalog`, so a dot must follow.
     Catalog,
-    /// The last token was a built-in name. A dot after it would make it the name of a schema.
+    /// The most recent token was the word in the place of a type name. A dot after the word would
+    /// make it the name of a schema.
     Complete,
 }
 
@@ -91,7 +92,8 @@ impl<'a> PurityReader<'a> {
         self.calls_claims
     }
 
-    /// An earlier token, counted backwards from 1 for the last one; `None` before the first token.
+    /// An earlier token, counted backwards from 1 for the most recent token; `None` before the
+    /// first token.
     fn last(&self, back: usize) -> Option<SqlToken<'a>> {
         self.last[(self.count + HISTORY - back) % HISTORY]
     }
@@ -113,7 +115,7 @@ impl<'a> PurityReader<'a> {
         self.stateful |= !known;
     }
 
-    /// Whether the next parenthesis, which follows the last token, begins a call of an unknown
+    /// Whether the parenthesis that follows the most recent token begins a call of an unknown
     /// function.
     fn calls_unknown(&self) -> bool {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
@@ -138,7 +140,7 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the last tokens are `into name` or `into schema.name`, so that a column list
+    /// Whether the most recent tokens are `into name` or `into schema.name`, so that a column list
     /// follows.
     fn follows_target(&self) -> bool {
         let is = |back: usize, what: fn(&SqlToken<'_>) -> bool| {
@@ -149,9 +151,9 @@ impl<'a> PurityReader<'a> {
     }
 
     /// Whether `name` after a dot may call a function with the value before the dot as its
-    /// argument. That value may be an expression, as in `(4242).pg_advisory_lock`. If a name
-    /// precedes the dot, it is usually a relation, and `name` its column. In this case only names
-    /// of stateful functions count, because they could be called with a row of the relation.
+    /// argument. This value may be an expression, as in `(4242).pg_advisory_lock`. If a name
+    /// precedes the dot, the name is usually a relation, and `name` its column. So in this case
+    /// only names of stateful functions count, which could be called with a row of the relation.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;
@@ -181,8 +183,8 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the last tokens are the name of a function of claims in the schema `tidegate`,
-    /// without the name of a database.
+    /// Whether the most recent tokens are the name of a function of claims in the schema
+    /// `tidegate`, without the name of a database.
     fn follows_claims(&self) -> bool {
         let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
         else {
@@ -201,7 +203,7 @@ impl<'a> PurityReader<'a> {
                 .is_none_or(|token| token.kind != TokenKind::Dot)
     }
 
-    /// Whether the last three tokens are `pg_catalog.name`.
+    /// Whether the three most recent tokens are `pg_catalog.name`.
     fn in_catalog(&self) -> bool {
         self.last(3).is_some_and(|token| token.is("pg_catalog"))
     }

@@ -5,7 +5,7 @@ use memchr::{memchr, memchr2, memmem};
 use super::lexer::{Lexer, Scan, TokenKind, Unreadable, begins_word, is_space};
 
 impl Lexer<'_> {
-    /// Reads a string from its opening quote to the closing one. A doubled quote is part of the
+    /// Reads a string from its opening quote to its closing quote. A doubled quote is part of the
     /// string.
     pub(super) fn string(&mut self, start: usize) -> Scan<TokenKind> {
         self.until_quote(b'\'').ok_or(Unreadable {

@@ -9,7 +9,7 @@ use super::{Kind, Purity, Statement};
 /// The largest number of parameters. PostgreSQL counts them in 16 bits.
 const MAX_PLACEHOLDERS: usize = 65_535;
 
-/// Names are looked up by hash if there are at least this many.
+/// If there are at least this number of names, they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
 /// Builds the text for PostgreSQL.

@@ -22,8 +22,8 @@ const KEYWORD_OPERATORS: &[&str] = &[
 /// Names of one database that lead to user-defined code: a view that calls a function, for example,
 /// or a function named like a built-in one. A read that mentions such a name may have side effects.
 ///
-/// Names are stored without schemas and compared regardless of case and quoting, so that in doubt a
-/// name counts as untrusted.
+/// Names are stored without schemas and compared regardless of case and quoting, so a name that may
+/// be one of them counts as untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UntrustedNames {
     everything: bool,

@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
-// If the signature is the same as the stored one, nothing is written, and the other nodes are not
+// If the signature equals the stored signature, nothing is written, and the other nodes are not
 // notified.
 static PUT_SIGNATURE: Query = Query::new(
     "with known as (select database, name, version, signature from tidegate.methods \

@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      order by issuer collate \"C\", subject collate \"C\"",
 );
 /// Locks a user's row, so that credentials of the user are removed one after the other. Each
-/// transaction must see the result of the previous one.
+/// transaction must see the result of the transaction before it.
 pub(super) static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",

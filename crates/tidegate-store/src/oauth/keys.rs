@@ -45,7 +45,7 @@ pub(super) async fn insert(database: &Database, key: &SigningKeyRecord) -> Resul
     Ok(database.row(&INSERT, &values, row::count).await? == Some(1))
 }
 
-/// Makes the next key the active key, in one transaction. This takes two statements, because the
+/// Makes the next key the active key, in one transaction. Two statements are needed, because the
 /// unique index on the state does not allow two active keys, even within one statement.
 pub(super) async fn promote(
     database: &Database,

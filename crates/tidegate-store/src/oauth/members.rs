@@ -35,8 +35,8 @@ static PAGE_OF_GROUP: Query = Query::new(concat!(
      order by u.name collate \"C\" limit :limit::bigint)) u \
      order by u.name collate \"C\" limit :limit::bigint",
 ));
-// Each step of the recursion looks up the next name of a group in the index. Otherwise all members
-// would have to be read.
+// Each step of the recursion looks up the next name of a group in the index, so that not all
+// members have to be read.
 static GROUPS: Query = Query::new(
     "with recursive groups (name) as ( \
        select pg_catalog.min(user_group) from tidegate.users \

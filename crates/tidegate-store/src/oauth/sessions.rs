@@ -24,7 +24,8 @@ static FIND: Query = Query::new(
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
 /// Records the number of a presented refresh token, unless a higher number has been presented
-/// (compare-and-swap). Of parallel calls, each sees the row that the previous call wrote.
+/// (compare-and-swap). If several calls run in parallel, each sees the row that the call before it
+/// wrote.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -288,7 +289,8 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // Only a newer version may know the reason. The session has ended in any case.
+    // A reason that only a newer version knows is read as `Revoked`, because the session has ended
+    // in any case.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

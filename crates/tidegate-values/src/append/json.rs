@@ -49,8 +49,8 @@ enum Scan {
     Wide,
 }
 
-/// Determines which characters a text contains. Reads eight bytes at a time. The last eight bytes
-/// may overlap those before them.
+/// Determines which characters a text contains. Reads eight bytes at a time. The eight bytes at the
+/// end may overlap the eight bytes before them.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;
@@ -81,7 +81,7 @@ fn scan(text: &[u8]) -> Scan {
 }
 
 /// Not zero exactly if a byte of `word` is below 0x20, a quote or a backslash. The bits do not show
-/// which byte it is.
+/// which byte of the word it is.
 #[inline]
 fn specials(word: u64) -> u64 {
     let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;

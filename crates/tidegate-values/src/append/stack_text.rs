@@ -23,8 +23,8 @@ impl Push for BytesMut {
     }
 }
 
-/// A text of at most [`StackText::CAPACITY`] bytes. A piece that does not fit is dropped, but the
-/// callers never append so much.
+/// A text of at most [`StackText::CAPACITY`] bytes. A piece that does not fit would be left out,
+/// but the callers never append more than fits.
 #[derive(Debug)]
 pub(crate) struct StackText {
     bytes: [u8; Self::CAPACITY],

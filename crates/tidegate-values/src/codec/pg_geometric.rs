@@ -53,8 +53,8 @@ impl Numbers<'_> {
 
 impl GeometricType {
     /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. In a path
-    /// or polygon, the number of points precedes the points. In a path, a flag before that number
-    /// says whether the path is closed.
+    /// or polygon, the number of points precedes the points. In a path, a flag before the number of
+    /// points says whether the path is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;
@@ -68,8 +68,8 @@ impl GeometricType {
         numbers.end()
     }
 
-    /// Appends the GeoJSON geometry of a value. Returns whether there is one. Lines, circles, and
-    /// shapes with a coordinate that is not finite have none.
+    /// Appends the GeoJSON geometry of a value. Returns whether the value has a GeoJSON geometry.
+    /// Lines, circles, and shapes with a coordinate that is not finite have none.
     pub(super) fn geojson(self, raw: &[u8], binary: bool, out: &mut BytesMut) -> Result<bool> {
         let mut numbers = if binary {
             self.read_binary(raw)?

@@ -16,8 +16,8 @@ const UPPER_INCLUSIVE: u8 = 0x04;
 const LOWER_UNBOUNDED: u8 = 0x08;
 const UPPER_UNBOUNDED: u8 = 0x10;
 
-/// Appends a range in the format of `range_send`: flags and bounds. `write` appends a bound. The
-/// bound is `None` if the range has none on that side.
+/// Appends a range in the format of `range_send`: flags and bounds. `write` appends a bound, which
+/// is `None` if the range is unbounded on this side.
 pub(super) fn binary(
     raw: &[u8],
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,
@@ -49,8 +49,8 @@ pub(super) fn binary(
     reader.end()
 }
 
-/// Appends a range from its text, such as `[1,2)` or `empty`. `write` appends a bound. The bound is
-/// `None` if the range has none on that side.
+/// Appends a range from its text, such as `[1,2)` or `empty`. `write` appends a bound, which is
+/// `None` if the range is unbounded on this side.
 pub(super) fn text(
     tokens: &mut Tokens<'_>,
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,

@@ -1,7 +1,7 @@
 //! Dates and times: the calendar, the ISO 8601 forms, and format specifiers in both directions.
 //!
 //! `type_formats` writes dates, times and timestamps by the specifiers of PHP's `DateTime::format`
-//! ([`DateFormat`]) and reads them by those of `DateTime::createFromFormat`
+//! ([`DateFormat`]) and reads them by the specifiers of `DateTime::createFromFormat`
 //! ([`parse_with_format`]).
 
 mod calendar;

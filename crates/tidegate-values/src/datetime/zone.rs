@@ -22,8 +22,8 @@ pub(super) struct Offset {
     pub(super) abbreviation: Cow<'static, str>,
 }
 
-/// The last second for which the zone database is queried, in seconds since 1970. For a later time,
-/// the same second of an earlier 400-year cycle is used.
+/// The latest second for which the zone database is queried, in seconds since 1970. For a later
+/// time, the same second of an earlier 400-year cycle is used.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {

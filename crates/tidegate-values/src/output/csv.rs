@@ -17,7 +17,8 @@ pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     }
 }
 
-/// Quotes a field and doubles the quotes in it. This is done in place, from the end to the start.
+/// Quotes a field and doubles the quotes in it. Works in place, from the end of the field to its
+/// start.
 fn quote(start: usize, out: &mut BytesMut) {
     let length = out.len() - start;
     let quotes = memchr::memchr_iter(b'"', &out[start..]).count();

@@ -31,8 +31,8 @@ impl OutputFormat {
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
-            // Clients of similar services request streamed CSV as `ccsv`. Here `csv` is always
-            // streamed.
+            // Clients of similar services request streamed CSV as `ccsv`. In this service CSV is
+            // always streamed, so both names mean the same.
             "csv" | "ccsv" => Self::Csv,
             "ndjson" => Self::Ndjson,
             "geojson" => Self::GeoJson,

@@ -97,7 +97,8 @@ impl ArrayDimensions {
         Ok(())
     }
 
-    /// Checks that a nested array has the size of its siblings. Stores the size of the first one.
+    /// Checks that a nested array has the size of its siblings. Stores the size of the first
+    /// sibling.
     fn enter(&mut self, value: Value<'_>, depth: usize, size: usize) -> Result<(), ValueError> {
         if depth > MAX_DIMENSIONS {
             return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));

@@ -176,7 +176,7 @@ fn hex(digit: u8) -> u8 {
 }
 
 /// Puts a backslash before each quote and each backslash that `out` has after the position `mark`.
-/// Arrays, composites, ranges and `hstore` all accept this.
+/// The texts of arrays, composites, ranges and `hstore` all accept such escapes.
 pub(super) fn escape(out: &mut BytesMut, mark: usize) {
     let Some(first) = memchr::memchr2(b'"', b'\\', &out[mark..]) else {
         return;

@@ -21,7 +21,8 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Whether a server in recovery, such as a standby, is refused.
     pub requires_primary: bool,
-    /// The index in `targets` of the target to which a connection was last opened. Clones share it.
+    /// The index in `targets` of the target to which a connection was most recently opened. Clones
+    /// share it.
     pub(crate) preferred: Arc<AtomicUsize>,
     /// The TLS mode. A Unix socket ignores it, as in libpq.
     pub tls: TlsMode,
@@ -31,7 +32,7 @@ pub struct Config {
     pub admin_role: String,
     /// The administrator's password.
     pub admin_password: Secret,
-    /// The database in `admin_url`. The service connects to it in order to create databases.
+    /// The database in `admin_url`. The service connects to this database to create others.
     pub admin_database: DatabaseName,
     /// The service's own database.
     pub control_database: DatabaseName,

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{Config, SESSIONS, Secret, Target, TlsMode};
 
-/// Why a connection URI is invalid. The URI itself is never quoted, because it contains a password.
+/// Why a connection URI is invalid. The texts never quote the URI, because it contains a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The URI does not start with `postgres://` or `postgresql://`.

@@ -1,7 +1,7 @@
 //! The messages of pgoutput (PostgreSQL, "Logical Replication Message Formats") in version 1 of its
-//! protocol. In this version PostgreSQL sends whole transactions after they have committed. In
-//! version 2 it may also send transactions that can still roll back, which subscriptions must not
-//! see.
+//! protocol. In this version PostgreSQL sends whole transactions after they have committed. Version
+//! 2 is not used, because PostgreSQL may then also send transactions that can still roll back.
+//! Subscriptions must not see these.
 
 mod reader;
 mod tuple;

@@ -12,7 +12,7 @@ pub struct Tuple {
     cells: Box<[Cell]>,
 }
 
-/// Where a value is in the message. `At` holds its offset and its length.
+/// Where a value is in the message. `At` holds the offset and the length of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Null,

@@ -17,8 +17,8 @@ struct Uses {
 }
 
 /// Replaces every literal of type `JSON` by a string, and removes the marker letters of numbers and
-/// strings. The definition of a variable that is used only in replaced literals is removed, because
-/// juniper would report the variable as unused. `rules::check` checks such variables instead.
+/// strings. Also removes the definitions of variables that are used only in replaced literals,
+/// because juniper would report these variables as unused. `rules::check` checks them instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,

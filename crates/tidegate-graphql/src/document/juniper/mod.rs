@@ -53,9 +53,10 @@ impl Validator {
     }
 
     /// A definition that makes juniper report an error for every document. juniper applies its rule
-    /// on overlapping fields only if no other rule has reported an error. So the definition turns
-    /// this rule off. juniper's rule compares all pairs of fields and fragments, and stops at a
-    /// limit of its own. `document::overlap` checks overlapping fields instead.
+    /// on overlapping fields only if no other rule has reported an error, so the definition turns
+    /// this rule off. The rule is not wanted, because it compares all pairs of fields and
+    /// fragments, and stops at a limit of its own. `document::overlap` checks overlapping fields
+    /// instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
         let mut parsed = parse_document_source(UNUSED, &self.parsing.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
@@ -101,8 +102,8 @@ impl Validator {
         Ok(document)
     }
 
-    /// Adds a suggestion to the first error if it is about an unknown field. Other errors get no
-    /// suggestion, because finding it compares all fields of a type.
+    /// Adds a suggestion to the first error if it is about an unknown field. Further errors get no
+    /// suggestion, because all fields of a type must be compared to find one.
     fn suggest(&self, mut errors: Vec<Error>) -> Vec<Error> {
         if let Some(first) = errors.first_mut()
             && let Some(name) = suggestion::suggestion(&self.types, &first.message)
@@ -126,8 +127,8 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
     }
 }
 
-/// The error for U+0000 after the text `before`. No document may contain this character, and
-/// juniper would take it for the end of the text.
+/// The error for U+0000 after the text `before`. No document may contain this character. It is
+/// checked here, because juniper would take it for the end of the text.
 fn nul_error(before: &str) -> Error {
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

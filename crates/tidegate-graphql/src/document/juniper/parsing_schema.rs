@@ -1,6 +1,6 @@
 //! The schema that the parser of documents uses. It has no fields. Therefore arguments have no
 //! known types, and juniper accepts any literal for them. Its scalars keep the text of a string or
-//! a number, after a letter that marks which of the two it is.
+//! a number. They prepend a letter that marks whether it was a string or a number.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{

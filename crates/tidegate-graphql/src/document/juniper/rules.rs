@@ -39,7 +39,7 @@ fn is_input(name: &str) -> bool {
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
-/// Checks a document that passed juniper's rules. Therefore its fragments have no cycles. `exists`
+/// Checks a document that passed juniper's rules, so that its fragments have no cycles. `exists`
 /// returns whether the API has operations of a kind.
 ///
 /// # Errors
@@ -146,7 +146,8 @@ impl<'d> Check<'d, '_> {
                 let message = format!("`{name}` stands twice in one object");
                 self.fail(message, argument.location);
             }
-            // The argument of `__type(name: $name)` is the only one that is non-null.
+            // Only the argument of `__type(name: $name)` is non-null, so only fields of this name
+            // are checked.
             if &*field.name == "__type" {
                 self.not_null(&argument.value, argument.location);
             }

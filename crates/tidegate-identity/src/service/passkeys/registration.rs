@@ -26,7 +26,7 @@ struct Registration {
 }
 
 impl IdentityService {
-    /// Returns a question (a challenge with its options). With it, an authenticator creates a
+    /// Returns the question (a challenge with its options) with which an authenticator creates a
     /// passkey for the user who is signed in in `browser`. Requires a recent sign-in or the
     /// password, because an unattended browser must not suffice.
     ///
@@ -50,8 +50,8 @@ impl IdentityService {
         let id = handle(user);
         let (mut question, state) = self.question(user, id)?;
         // The excluded credentials keep the browser from creating a second passkey in the same
-        // authenticator. The library does not get the excluded credentials, because it would report
-        // a known passkey as a forgery. The store refuses a known passkey later.
+        // authenticator. They are not passed to the library, because it would report a known
+        // passkey as a forgery. The store refuses a known passkey later.
         let known = known.iter().filter_map(descriptor).collect();
         question.public_key.exclude_credentials = Some(known);
         let user = id.to_base64url();

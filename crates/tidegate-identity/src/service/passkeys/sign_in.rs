@@ -17,7 +17,8 @@ const SIGN_IN: &str = "sign-in with a passkey";
 const MAX_ID: usize = 1023;
 /// The detail of audit events about passkeys.
 const BY_PASSKEY: &str = "passkey";
-/// The detail if the signature counter did not grow. In this case a copy of the passkey may exist.
+/// The detail if the signature counter did not grow, which may mean that a copy of the passkey
+/// exists.
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {
@@ -28,7 +29,7 @@ impl IdentityService {
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // A password manager may back up a key later than at its creation.
+        // A password manager may begin to back up a key some time after its creation.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (question, state) = begun.map_err(refused)?;

@@ -8,8 +8,9 @@ use webauthn_rs_core::WebauthnCore;
 /// The timeout that the browser applies while a person looks for the authenticator.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The relying party at the service's URL. `None` if browsers allow no passkeys there: if the host
-/// is an IP address, or if the URL is not HTTPS and the host is not `localhost`.
+/// The relying party at the service's URL. `None` if browsers allow no passkeys at this URL,
+/// because the host is an IP address, or because the URL is not HTTPS and the host is not
+/// `localhost`.
 pub(in crate::service) fn relying_party(address: &str) -> Option<WebauthnCore> {
     let origin = Url::parse(address).ok()?;
     let host = origin.domain()?.to_owned();

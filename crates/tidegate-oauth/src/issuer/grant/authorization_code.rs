@@ -25,8 +25,8 @@ pub(super) async fn exchange(
     let code = store.code(hash).await?;
     let code = code
         .filter(|code| code.client_id == cx.client.id && code.redirect_uri == redirect_uri)
-        // A client may be dropped and another client registered with the same id. The codes of the
-        // dropped client are not valid for the new client.
+        // After a client was dropped, another tenant may register a client with the same id. A code
+        // of a user of the old tenant is not valid for the new client.
         .filter(|code| cx.client.admits(&code.user.database))
         .filter(|code| {
             let challenge = Challenge::parse(&code.challenge);

@@ -96,7 +96,7 @@ impl CompletedResponses {
     }
 
     /// The remaining response budget in bytes. Once the budget is used up, later requests are
-    /// rejected and do not run. Earlier requests are already committed.
+    /// rejected and do not run; earlier requests are already committed.
     fn remaining(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

@@ -62,8 +62,8 @@ pub(crate) async fn remove<B>(
 ) -> Result<Response<Body>, ApiError> {
     let admin = UserAdmin::of(&mut call).await?;
     rest::require_owner(&admin.user.claims)?;
-    // The page `/account` requires a proof of identity. A stolen token must not suffice to turn off
-    // the owner's second factor.
+    // Users remove their own credentials on the page `/account`, which requires a proof of
+    // identity. A stolen token must not suffice to turn off the owner's second factor.
     if name == admin.user.claims.user {
         return Err(ApiError::insufficient_privileges(
             "the owner removes its own credentials on /account",
