@@ -70,7 +70,7 @@ export const diskSteps = {
       assert.deepEqual(it.resyncs, [], it.name);
       await it.end();
     }
-    for (const node of nodes) await node.stop("SIGTERM");
+    await Promise.all(nodes.map((node) => node.stop("SIGTERM")));
     small.server.kill("SIGKILL");
     await demo.stop();
   },
