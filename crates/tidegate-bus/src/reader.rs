@@ -19,12 +19,12 @@ use crate::stored::Stored;
 
 /// The interval at which the reader reports its position.
 const HEARTBEAT: Duration = Duration::from_millis(200);
-/// The interval at which the reader checks whether JetStream has kept the messages that it sent.
-/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses the last messages.
+/// The interval at which the reader checks that JetStream has stored the reader's messages.
+/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest messages.
 const CONFIRM: Duration = Duration::from_secs(10);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration it asks on another connection, because a walsender that
-/// decodes a large transaction may not answer for long.
+/// decodes a large transaction may not answer for a long time.
 const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.

@@ -33,7 +33,8 @@ pub enum GrantParameters {
         username: String,
         /// The password.
         password: Secret,
-        /// The tenant's database; `None` for the owner of the tenant named `username`.
+        /// The tenant's database; `None` if the user is the owner of a tenant, whose database is
+        /// also named `username`.
         database: Option<String>,
         /// The requested scopes.
         scopes: Scopes,

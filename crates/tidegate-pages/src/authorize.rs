@@ -93,7 +93,8 @@ where
 struct Here<'a> {
     /// The URL of the page.
     path: &'a str,
-    /// The URL of the page after a sign-in.
+    /// The URL of the page without the parameters that require a sign-in, to which the browser comes
+    /// after one.
     next: &'a str,
 }
 

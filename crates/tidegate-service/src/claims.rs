@@ -166,6 +166,6 @@ fn drop_old(generation: i32) -> String {
     old.map(drop).collect()
 }
 
-/// The maximum number of old generations that are dropped at once. Usually there is only one,
-/// because each installation drops the older ones.
+/// The maximum number of old generations whose sequences one call of [`install`] drops. Usually only
+/// one is left, because the previous call dropped those before it.
 const MAX_OLD_GENERATIONS: usize = 8;

@@ -43,7 +43,7 @@ pub struct NodeDemand {
     /// How many nodes are expected. The total is divided among this number of nodes, or among all
     /// registered nodes if there are more.
     pub expected: usize,
-    /// The maximum number of connections that the node accepts now.
+    /// The largest share, as a number of connections, that the node accepts in this exchange.
     pub most: usize,
     /// The total number of connections that the node may have open until it has applied the share
     /// that [`NodeRegistration::exchange`] returns.

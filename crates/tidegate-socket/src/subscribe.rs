@@ -245,7 +245,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     Refusal::new(code, error.to_string())
 }
 
-/// The name of the reason for a gap in messages.
+/// The name that a message to a client has for the reason of a gap.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

@@ -22,7 +22,7 @@ pub(super) async fn open(
     let reader = ReaderSession {
         client: session.client,
     };
-    // While this session is open, its name shows other nodes that the outbox is read.
+    // While this session is open, its `application_name` shows other nodes that the outbox is read.
     let name = readers::name(shared.settings.node);
     reader.rows(readers::MARK, &[&name]).await?;
     let (now, renewed) = reader.advance().await?;

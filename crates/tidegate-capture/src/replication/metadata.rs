@@ -35,9 +35,9 @@ pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
     /// The position from which INSERTs are captured, if that is earlier than `since`.
     pub(super) inserts: Option<LogPosition>,
-    /// The position at which the unfinished capture was begun; `None` if there is none. Nodes that
-    /// capture the table at the same time compare this position to find out whether they finish the
-    /// same capture.
+    /// The position at which the unfinished capture was begun; `None` if there is none. Before a node
+    /// finishes a capture, it compares this position with the one at which it began. If they differ,
+    /// another node has finished that capture or begun another one.
     pub(super) begun: Option<LogPosition>,
     /// The replica identity that the table had before the service changed it to FULL; `None` if the
     /// service did not change it.

@@ -40,12 +40,12 @@ impl SharedHub {
     }
 
     /// Calls [`Hub::dispatch`].
-    #[must_use = "these connections must be read for from now on"]
+    #[must_use = "these connections lag: their changes must be read from the ring or the change log"]
     pub(crate) fn dispatch(&self, change: RowChange) -> Vec<LaggingConnection> {
         self.0.lock().dispatch(change)
     }
 
-    /// Reports that changes of a table from before a position may be missing; see
+    /// Reports that changes of a table may be missing if they are before a position; see
     /// [`Hub::report_missed`].
     pub(crate) fn report_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
         let before = EventPosition::before(before);

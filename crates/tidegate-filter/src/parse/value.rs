@@ -223,7 +223,8 @@ fn is_boolean(text: &str) -> bool {
         || text == "0"
 }
 
-/// Whether a text is a decimal number, NaN or an infinity.
+/// Whether a text is a decimal number, NaN, an infinity, or a number in a form that only PostgreSQL
+/// 16 and later accept.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let word = digits.to_ascii_lowercase();

@@ -122,7 +122,7 @@ struct Payload<S, P> {
 
 impl<P> Payload<String, P> {
     /// Takes the private claims of a member out of the payload; `None` for a user with a role.
-    /// Unknown and incomplete claims are an error: a token for a kind of user that this version
+    /// An unknown kind and incomplete claims are errors: a token for a kind of user that this version
     /// does not know must not count as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);

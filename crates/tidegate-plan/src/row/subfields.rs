@@ -108,7 +108,8 @@ fn member(
     true
 }
 
-/// Whether a member is a bound of a range. A bound is a string, or a number that is never a float.
+/// Whether a member is a bound of a range. No bound has the GraphQL type `Float`, so `"NaN"` and
+/// `"Infinity"` are valid strings there.
 fn is_bound(name: &str) -> bool {
     matches!(name, "lower" | "upper")
 }

@@ -216,8 +216,8 @@ impl RowTextWriter {
         Ok(ValueOutcome::Yes)
     }
 
-    /// Replaces the text from `start` on by null, and removes the insertion points from the index
-    /// `insertion_points` on.
+    /// Truncates the text at `start` and appends null. Keeps only the first `insertion_points`
+    /// insertion points.
     fn null_from(&mut self, start: usize, insertion_points: usize) {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");

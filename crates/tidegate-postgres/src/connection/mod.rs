@@ -169,9 +169,9 @@ impl Connection {
         }
     }
 
-    /// Whether the connection must be reset before its next use, although only pure reads ran. A
-    /// connection that has sealed claims of members is reset from time to time, because a read may
-    /// have run code whose definition this node did not know yet.
+    /// Whether the connection must be reset before its next use even if only pure reads ran on it.
+    /// It must if it seals claims of members and its most recent reset is too long ago: a read that
+    /// counted as pure may have run code whose definition this node had not read yet.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }

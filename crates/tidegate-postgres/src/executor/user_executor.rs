@@ -174,9 +174,9 @@ impl UserExecutor {
         Ok(route(authentication, login, author, statements).await)
     }
 
-    /// Whether values of callers may safely be passed to the functions that these statements of the
-    /// owner call on a shared connection. Without an executor for the service's own queries, no
-    /// function counts as safe.
+    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared connection
+    /// with parameter values of callers. They may if every function in them is safe for such values.
+    /// Without an executor for the service's own queries, no function counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();

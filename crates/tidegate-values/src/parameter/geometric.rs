@@ -154,7 +154,8 @@ fn point_member(
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// The value of a required member. Its path in errors is that of the enclosing object.
+/// The value of a required member, or an error with the path of the member if it is missing. The
+/// returned value has the path of the enclosing object; callers replace it in errors of their own.
 fn member<'a>(
     value: Value<'a>,
     name: &str,
