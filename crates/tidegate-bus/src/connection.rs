@@ -64,9 +64,9 @@ async fn connect(shared: &SharedBus) -> crate::BusResult<Arc<Nats>> {
     Ok(nats)
 }
 
-/// The name of the stream in JetStream, and the subjects of the messages that it keeps.
+/// The name of the stream in JetStream, and the subjects of its messages.
 pub(crate) fn stream(cell: &str) -> (String, String) {
-    (cell.replace('.', "_"), format!("{cell}.*.e.kept"))
+    (cell.replace('.', "_"), format!("{cell}.*.e"))
 }
 
 /// Logs a problem when it begins, changes or ends.

@@ -44,9 +44,9 @@ pub(crate) struct Head {
 pub(crate) struct Database {
     pub(crate) name: DatabaseName,
     pub(crate) shared: Arc<SharedBus>,
-    /// The prefix of the database's NATS subjects. The suffix is `.e` for live messages of the
-    /// reader, `.e.kept` for those that JetStream keeps, and `.q` for messages to the reader:
-    /// questions for its position, and reports that a node uses the database.
+    /// The prefix of the database's NATS subjects. The suffix is `.e` for messages of the reader
+    /// that JetStream keeps, `.p` for other messages of the reader, and `.q` for messages to the
+    /// reader: questions for its position, and reports that a node uses the database.
     pub(crate) subject: String,
     pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
     head: watch::Sender<Option<Head>>,
@@ -87,8 +87,8 @@ impl Database {
     }
 
     /// The subject of the messages that JetStream keeps.
-    pub(crate) fn kept_subject(&self) -> String {
-        format!("{}.e.kept", self.subject)
+    pub(crate) fn event_subject(&self) -> String {
+        format!("{}.e", self.subject)
     }
 
     /// The time since the last message of a reader.
@@ -153,33 +153,30 @@ impl Database {
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message of the reader to all nodes.
-    pub(crate) async fn publish(&self, message: BusMessage) {
-        self.send(format!("{}.e", self.subject), &message).await;
-        self.take_message(message);
-    }
-
-    /// Sends a message of the reader to JetStream.
-    pub(crate) async fn keep(&self, message: &BusMessage) {
-        self.send(self.kept_subject(), message).await;
-    }
-
-    async fn send(&self, subject: String, message: &BusMessage) {
+    /// Sends a message of the reader to all nodes. JetStream keeps the message if it has changes or
+    /// if `kept` is true.
+    pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
-        let sent = match self.shared.connected() {
-            Some(nats) => {
-                let seal = &self.shared.seal;
-                let sealed = seal.seal(&self.name, SealedKind::Event, &message.encode());
-                nats.publish(subject, sealed).await
-            }
-            None => false,
-        };
-        let counter = if sent {
-            &counters.sent
+        if let Some(nats) = self.shared.connected() {
+            let is_kept = kept || !message.items.is_empty();
+            let kind = if is_kept { 'e' } else { 'p' };
+            let sealed = self
+                .shared
+                .seal
+                .seal(&self.name, SealedKind::Event, &message.encode());
+            let sent = nats
+                .publish(format!("{}.{kind}", self.subject), sealed)
+                .await;
+            let counter = if sent {
+                &counters.sent
+            } else {
+                &counters.unsent
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
         } else {
-            &counters.unsent
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+            counters.unsent.fetch_add(1, Ordering::Relaxed);
+        }
+        self.take_message(message);
     }
 
     /// Decrypts a message of the bus. Counts a message that cannot be decrypted, and logs the first

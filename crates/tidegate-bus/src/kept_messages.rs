@@ -13,8 +13,8 @@ use crate::place::Place;
 use crate::seal::SealedKind;
 
 /// The number of requests for a message that JetStream may be about to keep, and the pause between
-/// two requests. The reader sends a message to JetStream up to 100 ms after it sends it to the nodes.
-const ATTEMPTS: (usize, Duration) = (15, Duration::from_millis(20));
+/// two requests.
+const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
 
 /// The position in the messages that JetStream keeps of a database.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ async fn at(
 ) -> BusResult<Option<(u64, BusMessage)>> {
     let mut sequence = sequence;
     loop {
-        let kept = nats.next(&database.kept_subject(), sequence).await?;
+        let kept = nats.next(&database.event_subject(), sequence).await?;
         let Some(kept) = kept else {
             return Ok(None);
         };

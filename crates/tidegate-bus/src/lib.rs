@@ -4,7 +4,6 @@ mod backoff;
 pub mod batch;
 mod bus;
 pub mod chain;
-pub mod combiner;
 mod connection;
 mod database;
 mod election;

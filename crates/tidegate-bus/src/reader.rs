@@ -7,10 +7,9 @@ use std::time::Duration;
 use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tokio::sync::mpsc;
 use tokio::time::error::Elapsed;
-use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, timeout};
 
 use crate::batch::Batcher;
-use crate::combiner::Combiner;
 use crate::database::Database;
 use crate::message::BusMessage;
 use crate::place::Place;
@@ -29,9 +28,6 @@ const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mi
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
 const ANSWER: Duration = Duration::from_secs(3);
-/// How long messages wait to be combined with later ones for JetStream. A node that misses a live
-/// message waits about as long for the copy of it.
-const KEEP: Duration = Duration::from_millis(100);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
 /// The maximum size in bytes of the parts of a message other than its changes: places, descriptions
@@ -42,9 +38,6 @@ struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
     batcher: Batcher,
-    combiner: Combiner,
-    /// When JetStream gets the messages in `combiner`.
-    keep_at: Instant,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
     /// Whether a node waits for an answer with the reader's position.
@@ -78,9 +71,24 @@ pub(crate) struct Ended {
 
 /// Reads until the stream breaks.
 pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> Ended {
+    let start = stream.start();
+    *database.stored.lock() = Stored::at(start);
+    let nats = database.shared.connected();
+    let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
     let (answered, mut answers) = mpsc::channel(1);
-    let mut reader = Reader::new(database, stream, kept, answered);
+    let mut reader = Reader {
+        batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
+        database,
+        stream,
+        has_read: false,
+        owes_progress: false,
+        complete: start,
+        mark: start,
+        kept,
+        contact: Contact::Heard(Instant::now()),
+        answered,
+    };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
@@ -92,9 +100,6 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.contact = Contact::Heard(Instant::now());
                 outcome = next.and_then(|()| reader.take(&mut batch, &mut out));
             }
-            () = sleep_until(reader.keep_at), if !reader.combiner.is_empty() => {
-                reader.keep_combined().await;
-            }
             () = database.asked.notified() => {
                 reader.stream.request_position();
                 reader.owes_progress = true;
@@ -105,9 +110,13 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.check_contact();
             }
             _ = confirm.tick() => {
-                // The answer covers only what was sent before this interval.
-                if reader.look_into_store() {
-                    reader.keep_progress().await;
+                // Messages that were sent while NATS could not be reached are missing in JetStream.
+                // It counts as broken until it has a later message, even if there are no further
+                // changes.
+                let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
+                reader.look_into_store();
+                if needs_kept {
+                    database.publish(reader.batcher.progress(), true).await;
                 }
             }
             Some(answered) = answers.recv() => outcome = reader.judge(answered),
@@ -116,44 +125,17 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         if let Err(error) = outcome {
             // The next reader begins earlier. The other nodes need the position that this reader
             // reached.
-            reader.keep_progress().await;
+            database.publish(reader.batcher.progress(), true).await;
             let has_read = reader.has_read;
             return Ended { error, has_read };
         }
         for message in out.drain(..) {
-            reader.publish(message).await;
+            database.publish(message, false).await;
         }
     }
 }
 
-impl<'a> Reader<'a> {
-    fn new(
-        database: &'a Arc<Database>,
-        stream: Box<dyn LogStream>,
-        kept: mpsc::Sender<LogPosition>,
-        answered: mpsc::Sender<bool>,
-    ) -> Self {
-        let start = stream.start();
-        *database.stored.lock() = Stored::at(start);
-        let nats = database.shared.connected();
-        let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
-        let limit = LIMIT.min(longest);
-        Self {
-            batcher: Batcher::new(stream.lineage().clone(), start, limit, longest),
-            combiner: Combiner::new(limit),
-            keep_at: Instant::now(),
-            database,
-            stream,
-            has_read: false,
-            owes_progress: false,
-            complete: start,
-            mark: start,
-            kept,
-            contact: Contact::Heard(Instant::now()),
-            answered,
-        }
-    }
-
+impl Reader<'_> {
     fn take(
         &mut self,
         batch: &mut Vec<LogMessage>,
@@ -175,34 +157,6 @@ impl<'a> Reader<'a> {
             self.complete = place.lsn;
         }
         Ok(())
-    }
-
-    /// Sends a message to all nodes. JetStream gets its changes at most [`KEEP`] later.
-    async fn publish(&mut self, message: BusMessage) {
-        let was_empty = self.combiner.is_empty();
-        let complete = self.combiner.push(&message);
-        if was_empty || complete.is_some() {
-            self.keep_at = Instant::now() + KEEP;
-        }
-        self.database.publish(message).await;
-        if let Some(complete) = complete {
-            self.database.keep(&complete).await;
-        }
-    }
-
-    /// Sends the combined messages to JetStream.
-    async fn keep_combined(&mut self) {
-        if let Some(combined) = self.combiner.take() {
-            self.database.keep(&combined).await;
-        }
-    }
-
-    /// Sends the position to all nodes and to JetStream, behind all changes before it.
-    async fn keep_progress(&mut self) {
-        self.keep_combined().await;
-        let progress = self.batcher.progress();
-        self.database.keep(&progress).await;
-        self.database.publish(progress).await;
     }
 
     /// Confirms to PostgreSQL the changes before the retention window of this node's feed.
@@ -250,12 +204,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks in the background whether JetStream has all messages up to the position of the last
-    /// check. If so, PostgreSQL no longer needs to keep them. Returns whether the next check needs a
-    /// message with the current position.
-    fn look_into_store(&mut self) -> bool {
-        // Messages that were sent while NATS could not be reached are missing in JetStream. It
-        // counts as broken until it has a later message, even if there are no further changes.
-        let needs_kept = self.complete > self.mark || self.database.stored.lock().has_missed();
+    /// check. If so, PostgreSQL no longer needs to keep them.
+    fn look_into_store(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;
         let (database, kept) = (self.database.clone(), self.kept.clone());
@@ -265,7 +215,6 @@ impl<'a> Reader<'a> {
                 let _ = kept.try_send(mark);
             }
         });
-        needs_kept
     }
 }
 
@@ -282,7 +231,7 @@ async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition
     };
     // If the request fails, for example because the stream has no leader, it is unknown whether the
     // messages are there.
-    let Ok(last) = nats.last(&database.kept_subject()).await else {
+    let Ok(last) = nats.last(&database.event_subject()).await else {
         return false;
     };
     let text = last.and_then(|last| database.unseal(SealedKind::Event, &last.payload).ok());

@@ -1,8 +1,6 @@
 //! How a stream of changes is cut into messages.
 
-use bytes::Bytes;
 use tidegate_bus::batch::Batcher;
-use tidegate_bus::combiner::Combiner;
 use tidegate_bus::message::BusMessage;
 use tidegate_bus::place::Place;
 use tidegate_changelog::{Lineage, LogIdentity, LogMessage, LogPosition};
@@ -77,61 +75,4 @@ fn progress_does_not_pass_items_that_were_not_sent() {
         batcher.push(message, &mut Vec::new()).unwrap();
     }
     assert_eq!(batcher.progress().to, at(100));
-}
-
-/// The messages of a reader for transactions that commit at these positions, one by one. PostgreSQL
-/// describes the table in the first one only.
-fn messages(positions: &[u64]) -> Vec<BusMessage> {
-    let mut batcher = batcher();
-    let mut sent = Vec::new();
-    for position in positions {
-        let mut items = transaction(*position);
-        if !sent.is_empty() {
-            items.retain(|item| !matches!(item, LogMessage::Change(item) if *item == relation(1)));
-        }
-        sent.extend(batch(&mut batcher, items));
-    }
-    sent
-}
-
-#[test]
-fn combined_messages_have_all_items_and_describe_a_table_once() {
-    let mut combiner = Combiner::new(LIMIT);
-    let sent = messages(&[200, 300, 400]);
-    for message in &sent {
-        assert_eq!(combiner.push(message), None);
-    }
-    let message = combiner.take().unwrap();
-    assert!(combiner.is_empty());
-    assert_eq!((message.from, message.to), (at(100), at(405)));
-    let items: Vec<_> = sent.iter().flat_map(|one| one.items.clone()).collect();
-    assert_eq!(message.items, items);
-    // The items of the first transaction have the description.
-    assert_eq!(sent[1].relations, [relation(1)]);
-    assert_eq!(message.relations, Vec::<Bytes>::new());
-    // Without the first transaction, the message has it once.
-    for message in &sent[1..] {
-        assert_eq!(combiner.push(message), None);
-    }
-    assert_eq!(combiner.take().unwrap().relations, [relation(1)]);
-}
-
-#[test]
-fn messages_are_not_combined_above_the_limit_or_over_a_gap() {
-    let sent = messages(&[200, 300, 400]);
-    let size = |message: &BusMessage| message.items.iter().map(Bytes::len).sum::<usize>();
-    let mut combiner = Combiner::new(size(&sent[0]) + 1);
-    assert_eq!(combiner.push(&sent[0]), None);
-    assert_eq!(combiner.push(&sent[1]).as_ref(), Some(&sent[0]));
-    let mut combiner = Combiner::new(LIMIT);
-    assert_eq!(combiner.push(&sent[0]), None);
-    assert_eq!(combiner.push(&sent[2]).as_ref(), Some(&sent[0]));
-    assert_eq!(combiner.take().as_ref(), Some(&sent[2]));
-}
-
-#[test]
-fn messages_without_changes_are_not_combined() {
-    let mut combiner = Combiner::new(LIMIT);
-    assert_eq!(combiner.push(&batcher().progress()), None);
-    assert!(combiner.is_empty());
 }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use proptest::prelude::*;
 use tidegate_bus::batch::Batcher;
-use tidegate_bus::combiner::Combiner;
 use tidegate_bus::follower::{Follower, Source};
 use tidegate_bus::message::BusMessage;
 use tidegate_bus::place::{MessageKind, Place};
@@ -109,7 +108,7 @@ struct Schedule {
     readers: Vec<(usize, usize, usize)>,
     /// For each message what the network does: 0 loses it, 1 repeats it, 2 delays it.
     network: Vec<u8>,
-    /// For each combined message whether JetStream keeps it.
+    /// For each message whether JetStream keeps it.
     kept: Vec<bool>,
     /// The transaction before which the follower starts.
     start: usize,
@@ -157,20 +156,6 @@ fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<BusMessag
     }
     batcher.finish(&mut sent);
     (sent, batcher.progress())
-}
-
-/// The messages that a reader sends to JetStream: those with changes, combined.
-fn combine(sent: &[BusMessage], reader: (usize, usize, usize)) -> Vec<BusMessage> {
-    let mut combiner = Combiner::new(3 * reader.1);
-    let mut kept = Vec::new();
-    for (number, message) in sent.iter().enumerate() {
-        kept.extend(combiner.push(message));
-        if number % (reader.2 + 2) == 0 {
-            kept.extend(combiner.take());
-        }
-    }
-    kept.extend(combiner.take());
-    kept
 }
 
 /// The world around a follower.
@@ -241,13 +226,13 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
     let sent: Vec<_> = runs.iter().flat_map(|(sent, _)| sent.clone()).collect();
     let (_, progress) = runs.last().unwrap();
     let choose = |list: &[bool], index: usize| list[index % list.len()];
-    let combined = runs.iter().zip(&schedule.readers);
-    let combined = combined.flat_map(|((sent, _), reader)| combine(sent, *reader));
-    let kept = combined.enumerate();
-    let kept = kept.filter(|(index, _)| choose(&schedule.kept, *index));
+    let is_kept = |(index, one): &(usize, &BusMessage)| {
+        choose(&schedule.kept, *index) && !one.items.is_empty()
+    };
+    let kept = sent.iter().enumerate().filter(is_kept);
     let mut world = World {
         log,
-        kept: kept.map(|(_, one)| one).collect(),
+        kept: kept.map(|(_, one)| one.clone()).collect(),
         queue: VecDeque::new(),
         follower: Follower::new(IDENTITY, position(log, schedule.start)),
         local: None,

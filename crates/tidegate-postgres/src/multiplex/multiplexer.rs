@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::connection::Multiplexed;
 use super::counts::Counts;
 use super::driver::drive;
-use super::send_queue::Enqueued;
+use super::send_queue::{Enqueued, MAX_BACKLOG};
 use super::slot::{ConnectionSlot, SlotClaim};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
@@ -33,10 +33,6 @@ const MAX_GROUPS: usize = 1024;
 /// A pipeline is queued on the first connection whose pipelines are expected to take less than this.
 /// Beyond this time another backend responds sooner.
 const SHORT_BACKLOG: Duration = Duration::from_micros(200);
-/// If no connection has a short backlog, a pipeline is queued on the one with the shortest, up to
-/// this time. A connection of its own would cost PostgreSQL more, because its backend would be woken
-/// for one pipeline.
-const MAX_BACKLOG: Duration = Duration::from_millis(1);
 
 /// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
 /// that several callers share, such as the default user's role.
@@ -143,7 +139,8 @@ impl InFlightGuard {
     }
 
     /// Queues a pipeline on the multiplexed connection with the shortest backlog, as
-    /// [`Self::enqueue`] does.
+    /// [`Self::enqueue`] does. A connection of its own would cost PostgreSQL more, because a backend
+    /// would be woken for this pipeline only.
     pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
         // longer, because only the end of the last one matters.

@@ -18,6 +18,9 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
+/// A pipeline that finds others on a connection is queued only if its response is expected within
+/// this time. Otherwise it gets a connection of its own, which another backend serves.
+pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
 /// The maximum length of a pipeline in bytes, values included. It is limited because other
@@ -87,6 +90,13 @@ impl SendQueue {
         let Some(reads) = self.find(tasks, now) else {
             return Enqueued::NotMultiplexed;
         };
+        let latencies = reads
+            .iter()
+            .map(|read| read.prepared.description.latency.expected());
+        let expected: Duration = latencies.sum();
+        if self.depth > 0 && self.backlog + expected > limit.max(MAX_BACKLOG) {
+            return Enqueued::Full;
+        }
         let (statements, staged) = (&mut self.statements, &mut self.staged);
         let pushed = push_reads(statements, staged, &reads, self.backend, MAX_BYTES);
         if pushed.is_none() {
@@ -96,10 +106,6 @@ impl SendQueue {
         let speculative =
             unknown.map(|read| SpeculativePrepare::new(read.task.bound, &read.prepared));
         self.speculative.extend(speculative);
-        let latencies = reads
-            .iter()
-            .map(|read| read.prepared.description.latency.expected());
-        let expected = latencies.sum();
         self.depth += 1;
         self.backlog += expected;
         let steps = reads.into_iter().map(|read| PendingStatement {
