@@ -272,7 +272,7 @@ fn floor_url(url: &str, socket: &str) -> String {
     format!("{credentials}@/{database}?host={socket}&port={port}")
 }
 
-/// The path of pgbench in the running server's installation.
+/// The path of the pgbench beside the program of the running PostgreSQL.
 fn pgbench(postmaster: u32) -> Result<PathBuf> {
     let binary = fs::read_link(format!("/proc/{postmaster}/exe"))?;
     let beside = binary.with_file_name("pgbench");

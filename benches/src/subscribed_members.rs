@@ -52,7 +52,7 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Creates the members, and prints the time for the first [`CREATED`].
+/// Creates the members, and prints the time for the first [`CREATED`], or for all if there are fewer.
 async fn create(service: &Service, count: u32) -> Result<()> {
     let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let started = Instant::now();

@@ -66,7 +66,7 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     all
 }
 
-/// The numbers of sub-users that are measured, one for each row.
+/// How many sub-users send the requests: one count for each row of the printed table.
 fn numbers(callers: Callers, arguments: &Arguments) -> Vec<u32> {
     match callers {
         Callers::Tenants if arguments.tenants == 0 => vec![],

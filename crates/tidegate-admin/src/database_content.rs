@@ -12,7 +12,8 @@ pub(super) struct DatabaseContent {
     pub(super) schemas: Vec<Schema>,
     /// The owners of the database and of its objects.
     pub(super) owners: BTreeSet<String>,
-    /// The privileges of PUBLIC that an adoption moves.
+    /// The privileges that an adoption revokes from PUBLIC, after it has granted them to the login
+    /// roles that exist.
     pub(super) public_rights: Vec<Right>,
     logins: Vec<Login>,
 }

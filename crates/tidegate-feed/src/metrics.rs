@@ -43,8 +43,8 @@ impl FeedMetrics {
         let mut ends = self.ends.lock();
         ends.retain(|(_, end)| *end > reached);
         if ends.len() == MAX_ENDS {
-            // The oldest entry determines the time and the newest entry the bytes, so an entry
-            // between them can be dropped.
+            // `lag` takes its time from the oldest entry and its bytes from the newest entry. An
+            // entry between these two can be dropped.
             ends.remove(1);
         }
         if end > reached {

@@ -70,8 +70,9 @@ impl GraphqlResponse {
 /// The start of a response that has data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Completes a response whose `body` ends with the data. Adds the errors of root fields (`failed`),
-/// the field errors, and the paths of truncated lists, and inserts the introspection texts.
+/// Completes a response whose `body` ends with the data. Adds the errors of the root fields that
+/// failed (`failed`). From `outcome` it adds the errors of single values and the paths of truncated
+/// lists, and inserts the introspection texts at their insertion points.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &PlanOutcome,

@@ -20,7 +20,8 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers at a version of the store, by their URL. `version` is `None` before the first load.
+/// The issuers as they were at `version` of the store's records, by their URL. `version` is `None`
+/// before the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,

@@ -22,7 +22,8 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Refuses new service connections for a time after PostgreSQL could not be reached or had no free
-/// connection. The time grows with each failure. The value is the back-off, and the time until which connections are refused.
+/// connection. The time grows with each failure. The value is the back-off, and the time until which
+/// connections are refused.
 pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
 impl ServiceCircuitBreaker {

@@ -46,7 +46,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// The path of the file with the URLs.
+    /// The path of `demo.env`, the file with the URLs of the service and of the database.
     pub(super) fn environment(&self) -> PathBuf {
         self.0.join("demo.env")
     }

@@ -32,7 +32,8 @@ pub(crate) struct Program {
     pub(crate) children: Vec<Child>,
 }
 
-/// An instruction. Its `text` is the range of the literals that are written before the value.
+/// An instruction. Its `text` is a range of bytes in [`Program::literals`], which are written before
+/// the effect of the instruction.
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Writes only text.
@@ -63,7 +64,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// The range of the literals that are written before the value.
+    /// The range of the bytes in [`Program::literals`] that are written before the effect.
     pub(crate) fn text(&self) -> Range<usize> {
         match self {
             Self::Text(text)

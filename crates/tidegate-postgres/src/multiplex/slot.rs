@@ -28,8 +28,8 @@ pub(super) struct SlotState {
     pub(super) closing: bool,
     /// Whether a task is opening or driving the slot's connection.
     claimed: bool,
-    /// The time until which the slot stays empty after a failure; `None` if no connection has
-    /// failed.
+    /// The time until which the slot stays empty because its previous connection failed; `None` if
+    /// that one did not fail, or if there was none.
     empty_until: Option<Instant>,
 }
 

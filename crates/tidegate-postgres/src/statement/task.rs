@@ -174,7 +174,7 @@ impl CallerSwitch<'_> {
         }
     }
 
-    /// Passes the command's parameters, in binary format, to `take`, and returns its result.
+    /// Passes the command's parameters, in binary format, to `take`, and returns the result of `take`.
     /// `backend` is the process id of the backend that will run the command.
     pub(crate) fn with_parameters<R>(&self, backend: i32, take: impl FnOnce(&[&[u8]]) -> R) -> R {
         match self {

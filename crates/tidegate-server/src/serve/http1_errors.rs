@@ -36,7 +36,7 @@ pub(crate) struct ErrorRewriter<I> {
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// The length of hyper's response in bytes, which is reported to hyper as written.
+    /// The length of hyper's response in bytes. `poll_write` reports this number to hyper.
     replaced: usize,
 }
 

@@ -41,9 +41,10 @@ pub(super) struct KindReader<'a> {
     effect: Effect,
 }
 
-/// Whether `EXPLAIN` runs the statement.
+/// Whether the statement is under an `EXPLAIN`, and if so, whether the `EXPLAIN` runs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Explain {
+    /// There is no `EXPLAIN`.
     #[default]
     No,
     /// The statement is planned and does not run.
