@@ -71,7 +71,7 @@ pub(crate) enum Failure {
     Download {
         /// The reason why the download failed.
         download: Box<tidegate_download::Error>,
-        /// The reason why no installed programs were used. The text names the packages to install.
+        /// The reason why no installed PostgreSQL was used. The text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.

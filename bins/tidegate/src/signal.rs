@@ -20,7 +20,8 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Installs the handlers. From now on the process ends only where it waits for a signal.
+    /// Installs the handlers. From now on a signal does not end the process by itself. The code
+    /// that waits for the signal has to end it.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

@@ -16,6 +16,7 @@ pub(super) struct LastCheck {
     /// The marker that was read before the comparison; `None` if no comparison was made, or if it
     /// failed.
     marker: Option<ChangeMarker>,
+    /// When the most recent comparison ended, and how long it took; `None` if none has ended.
     last: Option<(Instant, Duration)>,
 }
 
