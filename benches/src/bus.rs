@@ -31,8 +31,9 @@ struct Round {
     usage: Usage,
     /// The usage in a period of the same length without changes.
     idle: Usage,
-    /// Percentiles of the latency of all events, in milliseconds.
+    /// The median latency of all events, in milliseconds.
     p50: f64,
+    /// The latency in milliseconds that 99 % of the events do not exceed.
     p99: f64,
 }
 
