@@ -90,7 +90,7 @@ pub(crate) struct CatalogWatch {
     markers: Option<ChangeMarkers>,
     /// The most recent comparison of roles.
     last_role_check: LastCheck,
-    /// The roles and memberships at the time of that comparison.
+    /// The roles and memberships at the time of the most recent comparison of roles.
     roles: Option<Roles>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
@@ -329,8 +329,8 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // The marker is not recorded, because a request may have made the comparison before the
-            // marker was read.
+            // For a reported definition, the marker is not recorded, because a request may have
+            // compared the definitions before the marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),

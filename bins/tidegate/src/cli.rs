@@ -42,7 +42,7 @@ const SETTINGS: &str = "It takes settings, such as --listen ADDRESS and --data-d
 /// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a database that exists: check it, adopt it, create a client, serve
+    /// Serve an existing database: check it, adopt it, create a client, serve
     #[command(after_help = SETTINGS)]
     Up(Up),
     /// Serve the API
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Settings,
     /// Check every right and setting that the service needs in PostgreSQL
     Doctor,
-    /// Databases that the service stands in front of
+    /// Tenants: databases that the service serves, each with its owner and users
     #[command(subcommand)]
     Tenant(TenantCommand),
     /// Users of a tenant
@@ -97,7 +97,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Up {
     /// Address of the database, with a role that can create roles:
-    /// `postgresql://USER@HOST/DATABASE`; without it, the demo is served. The password may also be in PGPASSWORD, or is asked for
+    /// `postgresql://USER@HOST/DATABASE`; without it, the demo is served. The password may also be
+    /// in PGPASSWORD, or is asked for
     #[arg(value_name = "URL")]
     pub(crate) url: Option<DatabaseUrl>,
     /// Run the SQL that is shown without asking
@@ -131,16 +132,16 @@ pub(crate) struct Demo {
 pub(crate) enum TenantCommand {
     /// Make a database and its owner
     Create {
-        /// The tenant's name, which is the database's and its owner's
+        /// The name of the tenant, of its database and of its owner
         name: String,
         #[command(flatten)]
         password: PasswordSource,
     },
-    /// Put the service in front of a database that exists; changes no table
+    /// Make an existing database a tenant; changes no table
     Adopt {
         /// The database
         name: String,
-        /// Role of the tenant's owner, when the database's name is taken by another role
+        /// Role of the tenant's owner, if another role has the database's name
         #[arg(long = "as", value_name = "ROLE")]
         role: Option<String>,
         /// Print the SQL and run nothing
@@ -170,7 +171,8 @@ pub(crate) enum TenantCommand {
         #[arg(required = true, value_name = "SETTING=VALUE")]
         settings: Vec<String>,
     },
-    /// Take the service away from a database: its users, clients and what was granted
+    /// Remove a tenant: its users, its clients and the privileges that the service granted; keeps
+    /// the database by default
     Drop {
         /// The tenant
         name: String,
@@ -187,13 +189,13 @@ pub(crate) enum TenantCommand {
 pub(crate) enum KeyCommand {
     /// Make a master key in a new file that only its owner can read
     Init {
-        /// The file; the setting `master_key_file` when left out
+        /// The file; by default, the file in the setting `master_key_file`
         file: Option<PathBuf>,
     },
-    /// Let the next signing key sign from now on, and publish another next one
+    /// Let the next signing key sign from now on, and publish a further key as the next one
     Rotate {
-        /// The key in use got out: the next one signs at once, and what the old one signed is
-        /// refused
+        /// The key in use became known to others: the next key signs immediately, and tokens that
+        /// the old key signed are refused
         #[arg(long)]
         compromised: bool,
         /// Instead of the signing key, replace the keys that seal the claims of members in the
@@ -211,16 +213,18 @@ pub(crate) enum KeyCommand {
 /// `tidegate feed …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedCommand {
-    /// Show slots, publications, raised replica identities and the settings that matter, or outboxes
+    /// Show slots, publications, raised replica identities and the settings that matter, or
+    /// outboxes
     Status {
-        /// One database; all tenants when left out
+        /// One database; by default, all tenants
         database: Option<String>,
     },
-    /// Put replica identities back, drop the publications and the slot, or the outbox with its triggers; no data of yours is touched
+    /// Put replica identities back, drop the publications and the slot, or the outbox with its
+    /// triggers; no data of yours is touched
     Drop {
         /// The database
         database: String,
-        /// End streams that are open; a server that runs opens a new one at once
+        /// End streams that are open; a running service opens a new stream immediately
         #[arg(long)]
         end_streams: bool,
         #[command(flatten)]

@@ -133,8 +133,8 @@ impl From<tidegate_identity::Error> for Failure {
     }
 }
 
-/// The cause of an administration error, as the end of its text. Empty if the error has no separate
-/// cause.
+/// The cause of an administration error, as text that follows the error's own text. Empty if the
+/// error has no separate cause.
 fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()

@@ -38,13 +38,13 @@ pub(crate) struct NewIssuer {
     /// Accepted audience; may be repeated
     #[arg(long, required = true, value_name = "TEXT")]
     pub(crate) audience: Vec<String>,
-    /// Claim with the audience; `aud` when left out
+    /// Claim with the audience; by default, `aud`
     #[arg(long, value_name = "CLAIM")]
     pub(crate) audience_claim: Option<ClaimPath>,
-    /// URL of the issuer's keys; the discovery document names it when left out
+    /// URL of the issuer's keys; by default, the URL in the discovery document
     #[arg(long, value_name = "URL")]
     pub(crate) jwks_url: Option<String>,
-    /// Signature algorithms; RS256, ES256 and `EdDSA` when left out
+    /// Signature algorithms; by default, RS256, ES256 and `EdDSA`
     #[arg(long, value_delimiter = ',', value_name = "ALGORITHM")]
     pub(crate) algorithms: Vec<String>,
     /// Claim that names a user of the tenant, such as `preferred_username`
@@ -59,10 +59,10 @@ pub(crate) struct NewIssuer {
     /// Create a member for each person in a group at the first request of that person
     #[arg(long)]
     pub(crate) create_members: bool,
-    /// Claims that policies read, with commas between them; all when left out
+    /// Claims that policies can read, with commas between them; by default, all
     #[arg(long, value_delimiter = ',', value_name = "CLAIM")]
     pub(crate) claims: Option<Vec<ClaimPath>>,
-    /// Clock skew that is tolerated, in seconds; 60 when left out
+    /// Clock skew that is tolerated, in seconds; by default, 60
     #[arg(long, value_name = "SECONDS")]
     pub(crate) clock_skew: Option<u64>,
 }

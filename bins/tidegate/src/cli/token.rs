@@ -31,11 +31,11 @@ pub(crate) struct NewToken {
     pub(crate) user: String,
     /// Name of the token, for the list
     pub(crate) name: String,
-    /// Days until it expires, at most 366
+    /// Days until the token expires, at most 366
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u16).range(1..=366))]
     pub(crate) days: u16,
-    /// Scopes with commas between them: read, write, methods, sql, admin; all rights of the user
-    /// when left out
+    /// Scopes with commas between them: read, write, methods, sql, admin; by default, all rights of
+    /// the user
     #[arg(long, value_delimiter = ',', value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 }

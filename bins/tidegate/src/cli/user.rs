@@ -22,16 +22,16 @@ pub(crate) enum UserCommand {
         /// A group, or several with commas between them; may be repeated
         #[arg(long, value_delimiter = ',')]
         group: Vec<String>,
-        /// A member: it has no role, and its requests run as the role of its one group
+        /// Make a member: it has no role, and its requests run as the role of its only group
         #[arg(long, requires = "group", conflicts_with = "default")]
         member: bool,
-        /// What `tidegate.user_id()` returns for a member; a UUID is made if absent
+        /// What `tidegate.user_id()` returns for a member; by default, a new UUID
         #[arg(long, requires = "member")]
         id: Option<String>,
-        /// The tenant's default user, as which anonymous callers run
+        /// Make the tenant's default user, as whose role anonymous requests run
         #[arg(long)]
         default: bool,
-        /// A user that cannot sign in by password
+        /// Make a user that cannot sign in by password
         #[arg(long, conflicts_with = "password_file")]
         no_password: bool,
         #[command(flatten)]
@@ -42,9 +42,10 @@ pub(crate) enum UserCommand {
         /// The tenant
         database: String,
     },
-    /// Change a user; what is not named stays as it is
+    /// Change a user; settings that are not given do not change
     Change(ChangedUser),
-    /// Convert users to members, which have no role, or members to users with a role; ends their sessions
+    /// Convert users to members, which have no role, or members to users with a role; ends their
+    /// sessions
     Convert(ConvertedUsers),
     /// Give a user a new password and end its sessions
     Password {
@@ -55,8 +56,8 @@ pub(crate) enum UserCommand {
         #[command(flatten)]
         password: PasswordSource,
     },
-    /// Show how a user signs in, or remove its passkeys, linked accounts or second factor, as after a
-    /// theft or a loss
+    /// Show how a user signs in, or remove its passkeys, linked accounts or second factor, for
+    /// example after a theft or a loss
     Credentials {
         /// The tenant
         database: String,
@@ -66,8 +67,9 @@ pub(crate) enum UserCommand {
         #[arg(long, value_name = "KIND", value_delimiter = ',')]
         remove: Vec<CredentialChoice>,
     },
-    /// Give a user's role the password that the service logs in with, as after a restore without
-    /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
+    /// Give a user's role the password that the service logs in with, for example after a restore
+    /// without the roles' passwords, and reset settings of the role that make PostgreSQL refuse its
+    /// login
     Repair {
         /// The tenant
         #[arg(required_unless_present = "all")]
@@ -75,7 +77,7 @@ pub(crate) enum UserCommand {
         /// The user
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         name: Option<String>,
-        /// All users of the tenant, or of all tenants where none is named
+        /// All users of the tenant, or of all tenants if no tenant is given
         #[arg(long)]
         all: bool,
     },
@@ -104,7 +106,7 @@ pub(crate) struct ChangedUser {
     /// E-mail address; empty for none
     #[arg(long)]
     pub(crate) email: Option<String>,
-    /// The groups, instead of those so far, with commas between them; empty for none
+    /// Groups that replace the present ones, with commas between them; empty for none
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
     /// Whether callers without a token run as this user
@@ -129,11 +131,12 @@ pub(crate) struct ConvertedUsers {
     /// Kind to convert the users to
     #[arg(long)]
     pub(crate) to: Kind,
-    /// Groups of the users after the conversion, separated by commas; a member must have exactly one
+    /// Groups of the users after the conversion, separated by commas; a member must have exactly
+    /// one
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
-    /// Give what a role that is dropped owns in the database to the tenant's owner; refused for code
-    /// that would run with the owner's rights
+    /// Give what a role that is dropped owns in the database to the tenant's owner; refused for
+    /// code that would run with the owner's rights
     #[arg(long)]
     pub(crate) reassign: bool,
 }
@@ -164,7 +167,7 @@ impl From<CredentialChoice> for CredentialKind {
 pub(crate) enum Kind {
     /// A user with a PostgreSQL role
     Role,
-    /// A user without one, in a group
+    /// A user without a PostgreSQL role, in a group
     Member,
 }
 
