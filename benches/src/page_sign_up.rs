@@ -1,5 +1,5 @@
-//! People who sign up as members through the pages, as browsers do. Each must see only its own rows,
-//! in queries and in live events.
+//! People who sign up as members through the pages, as browsers do. Each must see only its own
+//! rows, in queries and in live events.
 
 mod browser;
 mod event_streams;
