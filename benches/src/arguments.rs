@@ -58,8 +58,9 @@ pub(crate) struct Arguments {
     /// password is hashed, so 10,000 users are ready sooner
     #[arg(long)]
     pub(crate) impersonate: bool,
-    /// Also measure this many tenants with three users each; making one takes about a second. They
-    /// may hold all connections of PostgreSQL, so use it with `--only tenants`
+    /// Also measure this many tenants with three users each; making one takes about a second. These
+    /// tenants may use all connections of PostgreSQL, so give this flag together with `--only
+    /// tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) tenants: u32,
     /// How many of `--tenants` send requests; the others only exist, and have no users [default:
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
     /// Sign-ups a second beside the variants `with sign-ups`
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) sign_ups: u32,
-    /// Only the cases whose name holds this text
+    /// Only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// A binary of the service to measure instead of a new build

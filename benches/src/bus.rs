@@ -37,8 +37,8 @@ struct Round {
     p99: f64,
 }
 
-/// Measures three nodes and one node in turn, and prints the medians. Does nothing if only other
-/// cases are selected.
+/// Measures three nodes and one node, alternately, and prints the medians. Does nothing if only
+/// other cases are selected.
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.wants(NAME) {
         return Ok(());

@@ -23,7 +23,7 @@ pub(crate) struct SignUpBrowser<'a> {
 }
 
 impl<'a> SignUpBrowser<'a> {
-    /// A person with a client address of its own.
+    /// A person whose requests have a client address that no other person uses.
     pub(crate) fn new(connection: &'a mut Connection, address: SocketAddr, number: u32) -> Self {
         Self {
             connection,

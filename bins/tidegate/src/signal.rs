@@ -37,7 +37,7 @@ impl StopSignals {
         }
     }
 
-    /// Lets the next signal end the process at once, while the process cleans up.
+    /// Lets the next signal end the process immediately, even if the process is still cleaning up.
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.next().await;

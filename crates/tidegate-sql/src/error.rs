@@ -137,7 +137,7 @@ impl DatabaseError {
 /// PostgreSQL, or while it encodes a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// `q` is empty or holds only comments.
+    /// `q` is empty or contains only comments.
     #[error("`q` holds no statement")]
     EmptyStatement,
     /// A second statement follows the first.
