@@ -41,7 +41,7 @@ pub(crate) struct BenchTenant {
     pub(crate) impersonate: bool,
 }
 
-/// The path of the file with the refresh tokens of existing users, by tenant.
+/// The path of a file that has, for each tenant, the refresh tokens of its existing users.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 
@@ -110,7 +110,8 @@ impl BenchTenant {
             });
             refresh.push(again);
         }
-        // The file keeps the refresh tokens of users that this run does not need, for later runs.
+        // Later runs may need more users than this run, so the file also keeps the other refresh
+        // tokens.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;
@@ -168,7 +169,7 @@ impl BenchTenant {
         }
         if self.members {
             body["kind"] = json!("member");
-            // The id is the author of the member's notes.
+            // The notes of the member have this id as their author.
             body["id"] = json!(format!("{}/{name}", self.name));
         }
         let owner = Some(&*self.owner_token);

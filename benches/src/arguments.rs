@@ -18,12 +18,13 @@ pub(crate) enum Command {
 ///
 /// Columns: `req/s` is the rate of the service; `floor/s` is the rate of pgbench with the case's
 /// SQL; `ratio` is `req/s` divided by `floor/s`. `of one` is the rate of many users divided by that
-/// of one user in the same case. `aim` is the least value of `of one` if it is given, else of
-/// `ratio`; `<` marks a missed aim. `p50` and `p99` are the latency. `server`, `pg` and `load` are
-/// the CPU time of the service, of PostgreSQL and of this program for each request. `logins` is the
-/// number of sessions that PostgreSQL (14 and later) started during the case. `peer/s` is the rate
-/// of the other server; `times` is `req/s` divided by it, and `floor times` is `floor/s` divided by
-/// it. The number behind `sign-ups` is how many users signed up during the case.
+/// of one user in the same case. `aim` is the smallest value that is good enough, of `of one` if
+/// that column has a value, else of `ratio`; `<` marks a missed aim. `p50` and `p99` are the
+/// latency. `server`, `pg` and `load` are the CPU time of the service, of PostgreSQL and of this
+/// program for each request. `logins` is the number of sessions that PostgreSQL (14 and later)
+/// started during the case. `peer/s` is the rate of the other server; `times` is `req/s` divided by
+/// `peer/s`, and `floor times` is `floor/s` divided by `peer/s`. The number after `sign-ups` is how
+/// many users signed up during the case.
 #[derive(Parser, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -45,8 +46,8 @@ pub(crate) struct Arguments {
     /// Threads of the load generator; see the column `load`
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// Sub-users that send requests at random, each with a token; several numbers are measured
-    /// beside each other [default: 300, or 20 with --quick]
+    /// Number of sub-users that send requests at random, each with a token; each of several numbers
+    /// is measured [default: 300, or 20 with --quick]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     pub(crate) users: Vec<u32>,
     /// The sub-users are members, who have no role and share that of their group; not in a folder
@@ -54,11 +55,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) members: bool,
     /// The sub-users do not sign in: the owner gets their tokens, which last 15 minutes. No
-    /// password is hashed, so 10,000 users are there sooner
+    /// password is hashed, so 10,000 users are ready sooner
     #[arg(long)]
     pub(crate) impersonate: bool,
-    /// Also measure so many tenants with three users each; making one takes about a second. They
-    /// may hold all connections of PostgreSQL, so use it with `--only tenants`
+    /// Also measure this many tenants with three users each; making one takes about a second. These
+    /// tenants may use all connections of PostgreSQL, so give this flag together with `--only
+    /// tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) tenants: u32,
     /// How many of `--tenants` send requests; the others only exist, and have no users [default:
@@ -72,7 +74,7 @@ pub(crate) struct Arguments {
     /// Sign-ups a second beside the variants `with sign-ups`
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) sign_ups: u32,
-    /// Only the cases whose name holds this text
+    /// Only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// A binary of the service to measure instead of a new build

@@ -31,13 +31,14 @@ struct Round {
     usage: Usage,
     /// The usage in a period of the same length without changes.
     idle: Usage,
-    /// Percentiles of the latency of all events, in milliseconds.
+    /// The median latency of all events, in milliseconds.
     p50: f64,
+    /// The latency in milliseconds that 99 % of the events do not exceed.
     p99: f64,
 }
 
-/// Measures three nodes and one node in turn, and prints the medians. Does nothing if only other
-/// cases are selected.
+/// Measures three nodes and one node, alternately, and prints the medians. Does nothing if only
+/// other cases are selected.
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.wants(NAME) {
         return Ok(());
@@ -126,8 +127,8 @@ impl Case {
         })
     }
 
-    /// Waits until PostgreSQL has this number of walsenders. After a start with the bus there may be
-    /// more for a moment.
+    /// Waits until PostgreSQL has this number of walsenders. After a start with the bus there may
+    /// be more for a moment.
     async fn walsenders(&self, count: usize) -> Result<()> {
         let client = self.cluster.demo.client().await?;
         let counted = async || {

@@ -29,7 +29,7 @@ pub(crate) struct Caller {
 pub(crate) struct Plan {
     /// The address of the server.
     pub(crate) address: SocketAddr,
-    /// The path of the request target.
+    /// The path to which the requests are sent.
     pub(crate) path: String,
     /// The media type in `Accept`.
     pub(crate) accept: String,

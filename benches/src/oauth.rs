@@ -28,7 +28,7 @@ use crate::{Result, process};
 /// The number of tokens to check. It is less than the number of tokens that a node caches.
 const TOKENS: u32 = 2_000;
 const ROUNDS: u32 = 200;
-/// The number of people who sign in at once.
+/// The number of people who sign in at the same time.
 const PEOPLE: u32 = 200;
 /// The interval between two queries of a connection. It is long enough that the service is not
 /// saturated.
@@ -164,7 +164,7 @@ async fn refresh_in_turn(
     Ok(times)
 }
 
-/// Measures queries at a constant rate, alone and while 200 people try to sign in at once.
+/// Measures queries at a constant rate, alone and while 200 people try to sign in at the same time.
 async fn storm(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let queries = || {
         let by_key: Rc<[Vec<u8>]> = (1..=1000).map(|n| query(service, n)).collect();

@@ -1,5 +1,5 @@
-//! People who sign up as members through the pages, as browsers do. Each must see only its own rows,
-//! in queries and in live events.
+//! People who sign up as members through the pages, as browsers do. Each must see only its own
+//! rows, in queries and in live events.
 
 mod browser;
 mod event_streams;
@@ -22,13 +22,13 @@ use listeners::Listeners;
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-sign-ups";
-/// A policy that the service decides without PostgreSQL. PostgreSQL evaluates [`OTHER_POLICY`] for
+/// A policy that the service evaluates itself. It lets PostgreSQL evaluate [`OTHER_POLICY`] for
 /// each member.
 pub(crate) const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
-/// The maximum number of people who subscribe under [`OTHER_POLICY`].
+/// The maximum number of people who subscribe to the table with [`OTHER_POLICY`].
 const OTHER_PEOPLE: usize = 1_000;
-/// The number of rows that are inserted under [`OTHER_POLICY`].
+/// The number of rows that are inserted into the table with [`OTHER_POLICY`].
 const OTHER_ROWS: u32 = 5;
 /// The timeout for the new table to appear in the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
 //! Members who subscribe to one table: how fast they are created by REST, and what their
-//! subscriptions cost PostgreSQL while nothing changes. The service asks for privileges once for
-//! each group.
+//! subscriptions cost PostgreSQL while nothing changes. The service asks PostgreSQL for privileges
+//! once for each group.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,8 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Creates the members, and prints the time for the first [`CREATED`], or for all if there are fewer.
+/// Creates the members. Prints the time for the first [`CREATED`] of them, or for all if there are
+/// fewer.
 async fn create(service: &Service, count: u32) -> Result<()> {
     let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let started = Instant::now();
@@ -79,7 +80,7 @@ fn name(number: u32) -> String {
     format!("member-{number}")
 }
 
-/// An access token for each member, which the owner gets.
+/// The access tokens of the members, one for each. The owner requests them.
 async fn tokens(service: &Service, count: u32) -> Result<Vec<String>> {
     let address = service.address;
     let started = Instant::now();

@@ -10,6 +10,7 @@ type Measure = fn(&Round) -> f64;
 /// The aim of a row: the numbers with which the medians are compared.
 #[derive(Clone, Copy)]
 enum Aim {
+    /// The row has no aim.
     None,
     /// The median of three nodes is this number.
     Equals(f64),

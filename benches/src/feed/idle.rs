@@ -15,8 +15,8 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
     drop(Subscribers::open(service, &vec![vec![query.clone()]; 50]).await?);
     settle().await;
-    // The baseline is read only once. Memory that the first measurement freed may still be resident.
-    // A second baseline would include it, and the second result would be too small.
+    // The baseline is read only once. Memory that the first measurement freed may still be
+    // resident. A second baseline would include it, and the second result would be too small.
     let before = process::resident(service.server)?;
     for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
         let subscribers = Subscribers::open(service, &vec![queries; SOCKETS]).await?;

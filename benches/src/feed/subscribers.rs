@@ -23,8 +23,8 @@ pub(crate) struct Received {
     pub(crate) acknowledged: usize,
     /// The number of received events.
     pub(crate) events: usize,
-    /// The number of reads that returned events. One read may return several writes of the server, or
-    /// a part of one.
+    /// The number of reads that returned events. One read may return several writes of the server,
+    /// or a part of one.
     pub(crate) reads: usize,
     /// The microseconds from the time in an event's column `at` to the arrival of the event.
     pub(crate) latencies: Vec<i64>,

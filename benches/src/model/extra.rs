@@ -22,7 +22,8 @@ pub(crate) async fn foreign(
     node: &Node,
     constants: &mut Constants,
 ) -> Result<()> {
-    // Starts the walsender of the demo's database. The walsender stays for minutes.
+    // Starts the walsender of the demo's database. The walsender continues to run for minutes after
+    // the load.
     let load = Load {
         sockets: 1,
         events: 1,

@@ -16,8 +16,9 @@ pub(crate) const ROW: f64 = 60.0;
 /// The loads of the runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loads {
-    /// Few and many changes for few sockets. Each change has one event.
+    /// Few changes for few sockets. Each change has one event.
     pub(crate) low: Load,
+    /// Many changes for few sockets. Each change has one event.
     pub(crate) high: Load,
     /// Many sockets and events.
     pub(crate) many: Load,
@@ -30,8 +31,9 @@ pub(crate) struct Runs {
     pub(crate) low: Usage,
     pub(crate) high: Usage,
     pub(crate) many: Usage,
-    /// The usage of the loads `low` and `high` at a node with a bus.
+    /// The usage of the load `low` at a node with a bus.
     pub(crate) bus_low: Usage,
+    /// The usage of the load `high` at a node with a bus.
     pub(crate) bus_high: Usage,
 }
 
@@ -111,8 +113,8 @@ impl Runs {
             loads, low, many, ..
         } = self;
         let line = CostLine::through(low, &self.high, |it| (it.changes, it.nodes));
-        // The CPU time above the line is the CPU time of the events after the first event of each
-        // change.
+        // The CPU time that exceeds the [`CostLine`] is the CPU time of the events after the first
+        // event of each change.
         let further = (loads.many.events - loads.low.events) as f64 * many.changes;
         let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
         let event_us = ((many.nodes - explained) * 1e6 / further).max(0.0);

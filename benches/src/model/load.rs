@@ -102,7 +102,7 @@ impl Load {
         })
     }
 
-    /// Measures while nothing is written, as long as the load takes.
+    /// Measures for the duration of the load, but writes nothing.
     pub(crate) async fn idle(&self, cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
         tokio::time::sleep(SETTLE).await;
         let before = usage(cluster, nodes).await?;

@@ -9,8 +9,9 @@ use crate::connection::{Connection, HttpResponse};
 
 /// The address of the application, to which browsers return.
 pub(crate) const CALLBACK: &str = "http://127.0.0.1/callback";
-/// The code verifier and its challenge in RFC 7636, appendix B.
+/// The code verifier in RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+/// The code challenge of [`VERIFIER`].
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// A person with a browser that uses one connection.
@@ -22,7 +23,7 @@ pub(crate) struct SignUpBrowser<'a> {
 }
 
 impl<'a> SignUpBrowser<'a> {
-    /// A person with a client address of its own.
+    /// A person whose requests have a client address that no other person uses.
     pub(crate) fn new(connection: &'a mut Connection, address: SocketAddr, number: u32) -> Self {
         Self {
             connection,

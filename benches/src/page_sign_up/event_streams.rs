@@ -37,7 +37,7 @@ pub(super) async fn open(
         let stream = TcpStream::connect(address).await?;
         let (mut client, connection) = client::handshake(stream).await?;
         tasks.spawn(async move {
-            // The streams report that their connection has ended.
+            // The result is ignored, because each stream reports the end of its connection.
             let _ = connection.await;
         });
         for (number, token) in tokens.iter().enumerate() {

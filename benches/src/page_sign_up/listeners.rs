@@ -35,7 +35,8 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens a socket for each token, and waits until all subscriptions to `table` are acknowledged.
+    /// Opens a socket for each token, and waits until all subscriptions to `table` are
+    /// acknowledged.
     pub(crate) async fn open(address: SocketAddr, tokens: &[String], table: &str) -> Result<Self> {
         let mut listeners = Self {
             counts: Arc::default(),
@@ -60,8 +61,8 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Opens an event stream for each token, many of them on one connection (HTTP/2), and waits until
-    /// all subscriptions to `table` are acknowledged.
+    /// Opens an event stream for each token, many of them on one connection (HTTP/2), and waits
+    /// until all subscriptions to `table` are acknowledged.
     pub(crate) async fn open_streams(
         address: SocketAddr,
         tokens: &[String],

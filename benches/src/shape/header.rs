@@ -65,7 +65,7 @@ pub(crate) struct Header {
     pub(crate) batch: u32,
     /// The number of parameter sets of one statement.
     pub(crate) sets: u32,
-    /// The number of connections, if the shape does not use the number on the command line.
+    /// The number of connections; `None` if the shape uses the number on the command line.
     pub(crate) connections: Option<usize>,
     /// The media type in `Accept`.
     pub(crate) accept: String,

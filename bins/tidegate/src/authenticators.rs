@@ -1,5 +1,5 @@
 //! Creates the roles and functions that a tenant needs besides the roles of its users: the role
-//! that lets users connect, the authenticators, and the functions of claims.
+//! that lets users connect, the authenticators, and the functions that return claims.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// The databases in which the functions of claims cannot be created. The failure is logged once
-    /// for each database.
+    /// The databases in which the functions that return claims cannot be created. The failure is
+    /// logged once for each database.
     without_claims: HashSet<String>,
 }
 
@@ -94,8 +94,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates the functions of claims, and corrects the values that they return for users. If the
-    /// functions cannot be created in a database, logs the failure once.
+    /// Creates the functions that return claims, and corrects the values that they return for
+    /// users. If the functions cannot be created in a database, logs the failure once.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

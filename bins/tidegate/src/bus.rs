@@ -23,7 +23,7 @@ use crate::{master_key, ports};
 /// start of the window is still found.
 const MARGIN: Duration = Duration::from_mins(1);
 
-/// Opens the bus around a change log, if the settings name one.
+/// Opens the bus around a change log, if the settings name a bus.
 pub(crate) fn open(
     service: &Service,
     settings: &Settings,
@@ -33,7 +33,7 @@ pub(crate) fn open(
     Some(Arc::new(Bus::new(log, bus)))
 }
 
-/// The settings of the bus; `None` if the settings name none.
+/// The settings of the bus; `None` if `settings` names no bus.
 fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> {
     let url = settings.bus_url.as_ref()?;
     Some(BusSettings {

@@ -38,8 +38,9 @@ const TICK: Duration = Duration::from_millis(400);
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// The number of ticks from one check of a database to the next, if its change marker has changed
-/// and no notification arrives. With a few ticks more, the comparison would count as outdated
-/// before the next check, and a request would have to compare the definitions itself.
+/// and no notification arrives. With a few ticks more, the last comparison of the database's
+/// definitions would count as outdated before the next check. A request would then have to compare
+/// the definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
@@ -63,6 +64,7 @@ struct DatabaseState {
     no_connection: bool,
     /// Whether a check is running.
     busy: bool,
+    /// The reason for another check after the running one; `None` if no other check is needed.
     again: Option<Reason>,
     /// The number of ticks since the last check.
     ticks_since_check: u32,
@@ -88,7 +90,7 @@ pub(crate) struct CatalogWatch {
     markers: Option<ChangeMarkers>,
     /// The most recent comparison of roles.
     last_role_check: LastCheck,
-    /// The roles and memberships at the time of that comparison.
+    /// The roles and memberships at the time of the most recent comparison of roles.
     roles: Option<Roles>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
@@ -319,7 +321,7 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            // A poll is due again at the next tick.
+            // Without notifications, the database is polled again at the next tick anyway.
             if reason != Reason::Due || state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
@@ -327,8 +329,8 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // The marker is not recorded, because a request may have made the comparison before the
-            // marker was read.
+            // For a reported definition, the marker is not recorded, because a request may have
+            // compared the definitions before the marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),

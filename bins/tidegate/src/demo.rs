@@ -21,7 +21,7 @@ use crate::signal::StopSignals;
 use crate::{graphiql, logging};
 use folder::Folder;
 
-/// The name of the demo's tenant, its owner and its database.
+/// The one name that the demo's tenant, the tenant's owner and the tenant's database have.
 const TENANT: &str = "demo";
 /// The interval between checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);

@@ -71,7 +71,7 @@ pub(crate) enum Failure {
     Download {
         /// The reason why the download failed.
         download: Box<tidegate_download::Error>,
-        /// The reason why no installed programs were used. The text names the packages to install.
+        /// The reason why no installed PostgreSQL was used. The text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.
@@ -133,8 +133,8 @@ impl From<tidegate_identity::Error> for Failure {
     }
 }
 
-/// The cause of an administration error, as the end of its text. Empty if the error has no separate
-/// cause.
+/// The cause of an administration error, as text that follows the error's own text. Empty if the
+/// error has no separate cause.
 fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()

@@ -80,8 +80,8 @@ impl UserPool {
         replicas.flat_map(|replicas| replicas.user_executors())
     }
 
-    /// Notifies the pool that PostgreSQL is reachable. The pool then opens connections at once, and
-    /// does not wait for the circuit breaker's next attempt.
+    /// Notifies the pool that PostgreSQL is reachable. The pool then opens connections immediately,
+    /// and does not wait for the circuit breaker's next attempt.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }

@@ -84,7 +84,7 @@ struct ReplicaProbe {
 
 impl ReplicaProbe {
     /// The replicas without the server that is the primary now. If any server may become the
-    /// primary, `replica_urls` names all servers.
+    /// primary, `replica_urls` names all servers, including the primary.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

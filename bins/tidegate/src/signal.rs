@@ -20,7 +20,8 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Installs the handlers. From now on the process ends only where it waits for a signal.
+    /// Installs the handlers. From now on a signal does not end the process by itself. The code
+    /// that waits for the signal has to end it.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -36,7 +37,7 @@ impl StopSignals {
         }
     }
 
-    /// Lets the next signal end the process at once, while the process cleans up.
+    /// Lets the next signal end the process immediately, even if the process is still cleaning up.
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.next().await;

@@ -75,7 +75,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         prompt::agree("Run it?", command.yes)?;
     }
 
-    // From here on, a signal does not end the process at once. The command stops only where it
+    // From here on, a signal does not end the process by itself. The command stops only where it
     // waits for `signals`.
     let mut signals = StopSignals::listen()?;
     drop(interruptible);

@@ -35,8 +35,8 @@ pub enum Error {
     NotRevocable {
         /// The privilege that would be kept.
         privilege: String,
-        /// The source of the privilege, as text: `through` and a group or PUBLIC, or `from` and
-        /// another grantor.
+        /// The source of the privilege, as text. It is `through` with the name of a group or
+        /// PUBLIC, or `from` with the name of another grantor.
         from: String,
     },
 }

@@ -153,7 +153,7 @@ pub async fn table_access(
 }
 
 /// Gives a role an access level on a table. `grant` is the role and the level. Privileges that
-/// exceed the level are revoked, except for [`Access::Write`].
+/// exceed the level are revoked. For [`Access::Write`] nothing is revoked.
 ///
 /// `logins` are the roles that the service can log in as, including the role that gets the access.
 /// The statements run as the table's owner if it is one of `logins`, or else as a role with the

@@ -156,7 +156,8 @@ fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")
         .replace(" style=\"text-align: left\"", "")
-        // A header cell without text would be an empty name for screen readers.
+        // Screen readers would take a header cell without text as an empty name, so it becomes a
+        // data cell.
         .replace("<th></th>", "<td></td>")
         .replace("<pre>", "<pre tabindex=\"0\">")
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")

@@ -23,8 +23,8 @@ const WEIGHT: usize = 8;
 /// The limits of the cache of introspection results: the number of results, and their size in
 /// bytes.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// The size in bytes that the cache counts for a large introspection, because its entry does not
-/// contain the text.
+/// The size in bytes that the cache counts for the result of a large introspection. The text is not
+/// cached but generated for each response, so its size does not count.
 const NODE: usize = 64 << 10;
 
 /// The GraphQL API of a schema. It is immutable; a changed schema gets a new API.

@@ -11,11 +11,13 @@ use crate::cache::Cache;
 use crate::error::{Code, Error};
 use crate::limits::{Limits, RoleLimits};
 
-/// The largest number of cached APIs, and a rough limit on their memory in bytes.
+/// The largest number of cached schemas with their APIs.
 const MAX_ENTRIES: usize = 1_024;
+/// A rough limit on the memory of all cached APIs together, in bytes.
 const BYTES: usize = 512 << 20;
-/// Rough estimates of an API's memory in bytes: a base size, and a size for each relation.
+/// A rough estimate of the memory of an API without relations, in bytes.
 const EMPTY: usize = 64 << 10;
+/// A rough estimate of the memory that each relation adds to an API, in bytes.
 const RELATION: usize = 2 << 10;
 
 /// The APIs of schemas, each built on first use. Roles that see the same schema share its API,

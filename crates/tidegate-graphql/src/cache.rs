@@ -61,8 +61,8 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         self.entries.retain(|_, entry| keep(&entry.value));
     }
 
-    /// Inserts a value that takes `bytes` bytes. Does not insert a value that exceeds the limit by
-    /// itself.
+    /// Inserts a value that takes `bytes` bytes. A value with more bytes than the limit on the
+    /// whole cache is not inserted.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
         let weight = self.least_weight.max(bytes as u64);
         self.entries.insert(key, CacheEntry { value, weight });

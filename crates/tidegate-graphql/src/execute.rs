@@ -218,7 +218,8 @@ impl Request<'_> {
         }
     }
 
-    /// Sets the path of an error to a root field, and its location if it has none.
+    /// Sets the path of an error to a root field. If the error has no location, also sets the
+    /// location of that field.
     fn locate(&self, root: usize, mut error: Error) -> Error {
         let groups = self.collect.fields(&self.operation.selection);
         let groups = groups.unwrap_or_default();

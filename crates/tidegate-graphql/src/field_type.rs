@@ -46,14 +46,16 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar, by the name of its type. In the value's JSON form, the member has the name of the
-    /// field.
+    /// A scalar, by the name of its type. The JSON form of the [`ValueObject`] has it as a member
+    /// with the name of the field.
     Scalar(&'static str),
-    /// An object. In the value's JSON form, the member has the name of the field.
+    /// An object. The JSON form of the [`ValueObject`] has it as a member with the name of the
+    /// field.
     Object(&'static ValueObject),
-    /// A list of objects. In the value's JSON form, the member has the name of the field.
+    /// A list of objects. The JSON form of the [`ValueObject`] has it as a member with the name of
+    /// the field.
     List(&'static ValueObject),
-    /// The whole JSON form of the value, which is a list of objects.
+    /// A list of objects, which is the whole JSON form of the [`ValueObject`].
     Whole(&'static ValueObject),
 }
 
@@ -256,8 +258,8 @@ impl FieldType {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a value that is not NULL in SQL may be written as null, because the column contains
-    /// JSON nulls.
+    /// Whether a value that is not NULL in SQL may be written as null. Only a column that can
+    /// contain the JSON value `null` has such values.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
@@ -271,8 +273,9 @@ impl FieldType {
                 Self::scalar("String")
             }
             TypeKind::Array(element) => {
-                // GraphQL's `list` has only one level, so an array of a domain over an array is
-                // written as PostgreSQL's text.
+                // A [`FieldType`] has at most one level of lists. If the elements of an array are
+                // arrays themselves (of a domain over an array), each element is written as
+                // PostgreSQL's text.
                 let element = match Self::of_type(element) {
                     Self { list: true, .. } => Self::scalar("String"),
                     one => one,

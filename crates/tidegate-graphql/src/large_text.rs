@@ -10,7 +10,7 @@ use crate::definition::Types;
 use crate::introspection::{self, IntrospectionNode};
 use crate::sdl;
 
-/// The maximum size in bytes of a text that is generated at once and cached.
+/// The maximum size in bytes of a text that is generated as a whole and cached.
 const WHOLE: usize = 1 << 20;
 /// The size in bytes of a chunk of a larger text. It is large enough that there are few task
 /// switches, and small enough to be held in memory for a slow reader.

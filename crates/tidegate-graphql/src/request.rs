@@ -70,8 +70,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT` if the text is not an object, and for a missing or invalid member, with its
-    /// name.
+    /// `BAD_USER_INPUT` if the text is not an object, or if a member is missing or invalid. The
+    /// error names the member.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         if JsonKind::of(text) != JsonKind::Object {
             let kind = JsonKind::of(text);

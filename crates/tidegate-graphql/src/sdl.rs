@@ -24,8 +24,8 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// Prints a field, or the start or end of a type. Returns false if the schema was complete
-    /// before.
+    /// Prints a field, or the start or end of a type. Returns false if the schema was already
+    /// complete before the call.
     fn step(&mut self, out: &mut String) -> bool {
         let Some(fields) = &mut self.fields else {
             return self.begin(out);

@@ -18,7 +18,8 @@ use crate::lower::VariableUses;
 const MAX_TEMPLATES: usize = 4;
 /// The largest size of all templates of an API together, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
-/// The number of templates that are made for an operation before their uses are considered.
+/// The number of templates that are made for an operation however rarely they are used. Only after
+/// that, their uses decide whether another template is made.
 const TRIALS: u64 = 8;
 /// The minimum average number of uses of each template before another template is made. Making a
 /// template costs about as much as planning once.
@@ -35,8 +36,11 @@ struct State {
     /// The templates, in the order of their most recent use. The most recently used template comes
     /// last.
     kept: Vec<Arc<CachedTemplate>>,
+    /// The number of requests that fitted no template.
     planned: u64,
+    /// The number of templates that were made.
     made: u64,
+    /// How often one of the templates was used.
     used: u64,
     disabled: bool,
 }

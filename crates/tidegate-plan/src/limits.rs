@@ -1,7 +1,7 @@
 //! Limits on the size of a response.
 
-/// Limits on the response to a request. Rows are never left out silently: if one of the first two
-/// limits cut a list, the path of the list is in
+/// Limits on the response to a request. Rows are never left out silently: if `default_rows` or
+/// `most_rows` cuts a list, the path of the list is in
 /// [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -232,8 +232,8 @@ pub enum AggregateOutput {
     Typename(Arc<str>),
     /// The number of rows.
     Count,
-    /// The value of a grouping column. If the list of subfields is not empty, only these are
-    /// written.
+    /// The value of a grouping column. If the list of subfields is not empty, only these subfields
+    /// of the value are written.
     Group(ColumnId, Vec<Subfield>),
     /// An aggregate function over several columns, as an object with one member for each column.
     Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),

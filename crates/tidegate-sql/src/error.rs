@@ -126,18 +126,18 @@ impl DatabaseError {
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried at
-    /// once.
+    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried
+    /// immediately.
     pub fn is_redefinition(&self) -> bool {
         self.sqlstate == "40001" && self.message == Self::REDEFINED
     }
 }
 
-/// The reason why a request is invalid. The service found it before PostgreSQL got the statement,
-/// or while it encoded a value.
+/// The reason why a request is invalid. The service finds this before it sends the statement to
+/// PostgreSQL, or while it encodes a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// `q` is empty or holds only comments.
+    /// `q` is empty or contains only comments.
     #[error("`q` holds no statement")]
     EmptyStatement,
     /// A second statement follows the first.

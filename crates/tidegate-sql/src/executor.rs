@@ -71,8 +71,8 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position after the most recent write of a session. `None` if the session has written
-    /// nothing for a minute, or if the executor has no replicas.
+    /// The position in the WAL after the most recent write with this login. `None` if there was no
+    /// such write in the last minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
     }
@@ -292,7 +292,7 @@ pub trait RowSink: Send {
     }
 }
 
-/// Whether a sink can take the next row at once.
+/// Whether a sink can take the next row immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// The executor may push the next row.

@@ -16,6 +16,7 @@ pub(super) struct LastCheck {
     /// The marker that was read before the comparison; `None` if no comparison was made, or if it
     /// failed.
     marker: Option<ChangeMarker>,
+    /// When the most recent comparison ended, and how long it took; `None` if none has ended.
     last: Option<(Instant, Duration)>,
 }
 
@@ -25,8 +26,8 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. The pause grows with `others`, the number of databases that are
-    /// compared in turn.
+    /// Whether to compare now. The pause is multiplied by `others`, the number of databases whose
+    /// comparisons together must not take more time than [`PAUSE_FACTOR`] allows.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after

@@ -138,7 +138,7 @@ async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Re
     Ok(service.users().set_password(key, password).await?)
 }
 
-/// The number of users that are read at once for the list.
+/// The number of users that the list reads from the control database with one statement.
 const PAGE: u32 = 1_000;
 
 async fn list(service: &Service, database: &str) -> Result {

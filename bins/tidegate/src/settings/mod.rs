@@ -194,8 +194,8 @@ impl Layers {
         }
     }
 
-    /// Sets values on behalf of the command, whatever the other sources say. `None` removes a
-    /// value.
+    /// Sets values on behalf of the command. They take precedence over the values of all other
+    /// sources. `None` removes a value.
     pub(crate) fn decide(&mut self, decisions: &[(&'static str, Option<String>)]) {
         for (name, text) in decisions {
             for entry in &mut self.effective {

@@ -60,7 +60,8 @@ pub(super) fn contains_password(url: &str) -> bool {
 
 /// The URL, or the list of URLs, with the passwords redacted.
 fn without_password(text: &str) -> String {
-    // A comma also separates the hosts of one URL.
+    // A comma also separates the hosts of one URL. A part without `://` therefore belongs to the
+    // URL before it.
     let mut urls: Vec<String> = Vec::new();
     for part in text.split(',') {
         match urls.last_mut() {

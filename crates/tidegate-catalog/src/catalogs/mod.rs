@@ -43,8 +43,8 @@ const RETENTION_TICKS: u64 = 1200;
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
     /// the database: DDL statements, and statements during which the database reported a
-    /// definition. `visibility` says whether statements count that may have called a function that
-    /// runs DDL.
+    /// definition. `visibility` decides whether a statement counts if it may have called a function
+    /// that runs DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
@@ -202,7 +202,8 @@ impl CatalogCache {
     }
 
     /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has compared it since the count, which is usual.
+    /// not compare the fingerprint if a request has compared it since the definition was counted,
+    /// which is usual.
     ///
     /// # Errors
     ///

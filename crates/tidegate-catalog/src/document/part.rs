@@ -9,8 +9,8 @@ use crate::model::{Column, ColumnRights, Persistence, Relation, RelationKind, Re
 use crate::naming::{self, TypeNames};
 
 /// The content of a relation's document with resolved types. It refers to other relations by name,
-/// so that it stays valid when they change. [`super::build::schema`] adds the keys and
-/// relationships.
+/// so that it remains valid when the other relations change. [`super::build::schema`] adds the keys
+/// and relationships.
 #[derive(Debug)]
 pub(crate) struct RelationDocument {
     pub(super) oid: u32,

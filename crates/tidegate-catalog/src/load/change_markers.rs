@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("change_markers.sql")));
 
-/// The marker of a kind of object, such as roles. If the marker is the same at two times, no object
-/// of this kind has changed in between.
+/// The marker of a kind of object, such as roles. If two reads of the marker give equal markers, no
+/// object of this kind changed between the two reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.

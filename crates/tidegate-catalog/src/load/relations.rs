@@ -30,9 +30,9 @@ pub(crate) struct RelationRow {
     pub(crate) document: Option<String>,
 }
 
-/// Reads the relations of `schema`; if it is `None`, those of all schemas that the role may use. A
-/// relation whose version is in `known` is returned without its document. The result is empty if the role does
-/// not exist.
+/// Reads the relations of `schema`, or of all schemas that the role may use if `schema` is `None`.
+/// A relation whose version is in `known` is returned without its document. The result is empty if
+/// the role does not exist.
 ///
 /// The statement runs as [`Principal::Catalog`]; the role is a parameter.
 ///

@@ -29,11 +29,11 @@ pub(crate) struct RelationshipNames {
 /// sorted by constraint, `reverse` by referencing relation and then by constraint.
 ///
 /// No relationship gets the name of a column. The first foreign key to a relation is named after
-/// the relation if the name is free. Each foreign key also has a name after its constraint. A
-/// reverse relationship is named after the referencing relation, if only one foreign key of that
-/// relation references this one and the name is free. Otherwise the name also contains the
-/// referencing columns. A number is appended to the name after a constraint, and to the name with
-/// columns, if it is taken.
+/// the relation if the name is free. Each foreign key also has a name that is made of the name of
+/// its constraint. A reverse relationship is named after the referencing relation, if only one
+/// foreign key of that relation references this one and the name is free. Otherwise the name also
+/// contains the referencing columns. If a name made of a constraint or a name with columns is
+/// taken, a number is appended to it.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
     forward: &[RelationshipEnd<'_>],

@@ -38,7 +38,7 @@ pub(super) fn steps(
         role.quoted
     )];
     if access == Access::Write {
-        // Privileges that other roles granted on sequences stay as they are, because only the
+        // Privileges that other roles granted on sequences are not changed, because only the
         // grantor can change them.
         let own = facts.sequences.iter().filter(|s| s.owner == grantor);
         statements.extend(own.map(|sequence| {

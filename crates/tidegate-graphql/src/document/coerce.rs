@@ -86,7 +86,7 @@ impl<'a> Variables<'a> {
         self.values.get(number)?.as_ref()
     }
 
-    /// The number of a variable in the operation, counted from 0.
+    /// The number of a variable in the operation, counted from 0; `None` for an unknown variable.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.operation?.variable(name)
     }

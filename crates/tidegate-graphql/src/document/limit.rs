@@ -12,8 +12,8 @@ const MIN_SPREADS: usize = 100;
 /// response, and no tool needs more than one level.
 const LISTS: usize = 3;
 
-/// The size of a selection as it is written. A fragment spread counts as one spread, whatever the
-/// fragment contains.
+/// The size of a selection in the text of the document. A fragment spread counts as one spread,
+/// whatever the fragment contains.
 #[derive(Clone, Copy, Debug, Default)]
 struct DocumentSize {
     fields: usize,

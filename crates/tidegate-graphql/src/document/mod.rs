@@ -25,9 +25,9 @@ use crate::field_type::ValueObject;
 /// A document that is valid for its schema.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The operations, in their order.
+    /// The operations, in the order of the document.
     pub operations: Vec<Operation>,
-    /// The fragments that the operations use, in their order.
+    /// The fragments that the operations use, in the order of the document.
     pub fragments: Vec<Fragment>,
 }
 

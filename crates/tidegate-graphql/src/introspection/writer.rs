@@ -39,8 +39,8 @@ impl<'o> IntrospectionWriter<'o> {
         }
     }
 
-    /// Writes one member, element or closing bracket. Returns false if the value was complete
-    /// before.
+    /// Writes one member, element or closing bracket. Returns false if the value was already
+    /// complete before the call.
     fn step(&mut self, out: &mut String) -> bool {
         let (inner, below) = match self.open.last_mut() {
             None => return false,

@@ -43,8 +43,8 @@ pub struct Plan<'a> {
     mode: ExecutionMode,
     roots: Vec<Root>,
     trees: Vec<Tree<'a>>,
-    /// The index of the tree of each statement that the most recent call of [`Plan::steps`] or
-    /// [`Plan::next`] returned.
+    /// For each statement that the most recent call of [`Plan::steps`] or [`Plan::next`] returned,
+    /// the index of the statement's tree.
     steps: Vec<usize>,
     /// The index of the tree whose statement [`Plan::next`] most recently returned.
     at: usize,
@@ -252,8 +252,9 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Takes the error because of which the plan left written and committed rows out of the data;
-    /// `None` if it left out none. Only plans of [`ExecutionMode::Together`] leave out rows.
+    /// Takes the error of a row that was written and committed, but that the data cannot contain;
+    /// `None` if the data contains all written rows. Only plans of [`ExecutionMode::Together`]
+    /// leave out rows.
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }

@@ -51,7 +51,8 @@ impl Reading {
     }
 
     /// The positions of a level's columns in the result. `number` counts the levels of the
-    /// statement from 0. `None` means that the columns are in order from the first on.
+    /// statement from 0. `None` means that the columns of the result are the columns of the level,
+    /// in the same order.
     pub(super) fn positions(&self, number: usize) -> Option<&[usize]> {
         self.layout.as_ref()?.level(number)
     }

@@ -16,7 +16,7 @@ use crate::operation::{
     SelectedField, Selection,
 };
 
-/// The initial capacity of the literals, enough for a typical selection.
+/// The initial capacity for the literals in bytes, enough for a typical selection.
 const LITERALS: usize = 256;
 
 /// Compiles the selection of one level, and collects the levels below it.

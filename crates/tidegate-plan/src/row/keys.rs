@@ -43,8 +43,8 @@ pub(crate) struct Keys {
     count: u32,
     /// The number of rows that have a key.
     rows: u64,
-    /// The most recently added integer key and its slot. They save look-ups, because rows with
-    /// equal keys mostly follow each other.
+    /// The most recently used integer key and its slot; `None` before the first key. They save
+    /// look-ups, because rows with equal keys mostly follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
 }

@@ -32,8 +32,8 @@ pub(crate) struct Program {
     pub(crate) children: Vec<Child>,
 }
 
-/// An instruction. Its `text` is a range of bytes in [`Program::literals`], which are written before
-/// the effect of the instruction.
+/// An instruction. Its `text` is a range of bytes in [`Program::literals`], which are written
+/// before the effect of the instruction.
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Writes only text.

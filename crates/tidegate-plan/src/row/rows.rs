@@ -24,8 +24,10 @@ pub(crate) struct LevelRows {
     pub(crate) slots: Vec<ListRows>,
     /// The number of rows received, including those beyond the limit of their list.
     pub(crate) received: u64,
+    /// The largest size of the text of the rows, in bytes.
     limit: u64,
-    /// The number of bytes of the rows of all levels, if the byte limit applies to them together.
+    /// The number of bytes of the rows of all levels, if the byte limit applies to all levels
+    /// together; `None` if it applies to this level alone.
     shared: Option<Arc<AtomicU64>>,
     /// Whether rows that cannot be shown are left out without an error.
     drops: bool,

@@ -66,6 +66,7 @@ struct OpenRow {
     key: Arc<str>,
     /// The byte offset at which the object's text begins.
     start: usize,
+    /// The number of insertion points that were recorded before the joined row.
     insertion_points: usize,
     /// The position after the joined row.
     end: Position,

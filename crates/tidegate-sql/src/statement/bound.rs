@@ -35,7 +35,8 @@ pub struct BoundStatement {
     /// and otherwise `params`.
     pub listed: bool,
     /// For each placeholder, the path of its value in the request, for values that are not members
-    /// of `params`. An empty path is unknown. The list is empty if no paths are known.
+    /// of `params`. An empty text means that the path is unknown. The list is empty if no paths are
+    /// known.
     pub places: Vec<Arc<str>>,
 }
 

@@ -68,6 +68,7 @@ enum RowSource {
 /// The effect of a `SELECT` besides reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
+    /// The `SELECT` only reads.
     #[default]
     None,
     /// `INTO` creates a table.

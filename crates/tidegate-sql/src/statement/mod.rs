@@ -55,7 +55,7 @@ impl Hash for Statement {
 pub enum Kind {
     /// `SELECT`, `VALUES`, `TABLE`, `SHOW`, `EXPLAIN` and `WITH` without a writing part.
     Read,
-    /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that holds one.
+    /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that contains one of these.
     Write,
     /// `DO` and `CALL`.
     Procedural,
@@ -63,12 +63,13 @@ pub enum Kind {
     Other,
 }
 
-/// Whether a statement may leave session state, decided conservatively from its text alone.
+/// Whether a statement may leave session state, decided from its text alone. In doubt, the
+/// statement is [`Purity::Stateful`].
 ///
 /// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
-/// in that has no side effects. The text does not show what its names mean in a database: views,
-/// policies, operators, and overloads of built-in functions may run other code. [`UntrustedNames`]
-/// finds such names.
+/// in that has no side effects. The text does not show to what its names refer in a database:
+/// views, policies, operators, and overloads of built-in functions may run other code.
+/// [`UntrustedNames`] finds such names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purity {
     /// The statement leaves no session state, because it calls only built-in functions without side

@@ -32,6 +32,7 @@ pub(super) struct PurityReader<'a> {
 /// How much of the type name in a cast was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TypeName {
+    /// No type name is being read.
     #[default]
     None,
     /// The next token must be a type name.

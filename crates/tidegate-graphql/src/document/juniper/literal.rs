@@ -11,7 +11,8 @@ use super::parsing_schema::{NUMBER, STRING};
 use crate::document::Value;
 use crate::field_type::takes_any_json;
 
-/// The literal as it was written.
+/// Converts a literal into a [`Value`], without the marker letters. Numbers keep the digits that
+/// were written.
 pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
     match literal {
         InputValue::Null => Value::Null,

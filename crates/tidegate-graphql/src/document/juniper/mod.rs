@@ -114,9 +114,10 @@ impl Validator {
     }
 }
 
-/// An unused fragment, and the error that juniper reports for it. The fragment's name is replaced
-/// by a blank, which cannot be the name of a fragment in a document.
+/// An unused fragment. Its name is replaced by a blank, which cannot be the name of a fragment in a
+/// document.
 const UNUSED: &str = "fragment unused on Query { __typename }";
+/// The error that juniper reports for the unused fragment.
 const UNUSED_MESSAGE: &str = "Fragment \" \" is never used";
 
 fn location(position: juniper::parser::SourcePosition) -> Location {

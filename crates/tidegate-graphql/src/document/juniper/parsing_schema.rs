@@ -10,8 +10,9 @@ use juniper::{
 
 use super::Scalar;
 
-/// The letters that a scalar of this schema prepends to the text of a string or a number.
+/// The letter that a scalar of this schema prepends to the text of a string.
 pub(super) const STRING: char = 's';
+/// The letter that a scalar of this schema prepends to the text of a number.
 pub(super) const NUMBER: char = 'n';
 
 /// The deepest nesting of selection sets, lists and objects that is parsed.

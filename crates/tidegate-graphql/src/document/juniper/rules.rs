@@ -39,8 +39,8 @@ fn is_input(name: &str) -> bool {
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
-/// Checks a document that passed juniper's rules, so that its fragments have no cycles. `exists`
-/// returns whether the API has operations of a kind.
+/// Checks a document that has passed juniper's rules. Its fragments therefore have no cycles.
+/// `exists` returns whether the API has operations of a kind.
 ///
 /// # Errors
 ///
