@@ -36,8 +36,8 @@ impl Connection {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
-        // The state is also `NeedsRecovery` after a soft reset that found a statement of the
-        // caller's. A full reset is then needed.
+        // The state is also `NeedsRecovery` after a soft reset has found a statement that the
+        // caller prepared. A full reset is then needed.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");

@@ -18,8 +18,9 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// A pipeline that finds others on a connection is queued only if its response is expected within
-/// this time. Otherwise it gets a connection of its own, which another backend serves.
+/// If a connection already has pipelines, another pipeline is queued on it only if the response is
+/// expected within this time. Otherwise the pipeline gets a connection of its own, which another
+/// backend serves.
 pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
@@ -80,8 +81,8 @@ impl SendQueue {
         self.backlog
     }
 
-    /// Queues a pipeline of reads if all of them are cached, quick and pure, and the backlog is
-    /// shorter than `limit`.
+    /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
+    /// already has pipelines, the backlog must be shorter than `limit`.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         if !self.has_room(limit) {
             return Enqueued::Full;

@@ -16,7 +16,8 @@ use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// The timeout for the cancel request, and again for the end of the cancelled pipeline.
+/// The timeout of the cancel request. After this request, the cancelled pipeline has the same time
+/// to end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.
