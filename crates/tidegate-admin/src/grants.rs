@@ -41,9 +41,10 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If
-    /// remaining roles also have the privilege from the grantor, they would lose it. If the owner
-    /// granted the privilege on columns to the grantor, the grantor would lose it.
+    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If the
+    /// grantor also granted the privilege to remaining roles, these roles would lose it. If the
+    /// owner granted the privilege on columns to the grantor, the grantor would lose this column
+    /// privilege.
     Harmful,
 }
 
@@ -162,8 +163,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Adds `grant`. If it differs from the last element of `grants` only in the privilege, adds its
-/// privilege to this element instead.
+/// Adds `grant` to `grants`. If `grant` differs from the last element only in the privilege, adds
+/// the privilege to this element instead.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);

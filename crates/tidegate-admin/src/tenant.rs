@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if the
-/// name is not reserved.
+/// Why neither a tenant's database nor the control database can have this name; `None` if the name
+/// is not reserved.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
