@@ -38,7 +38,7 @@ pub(super) struct Role<K: Connector> {
     /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
     /// settings that the role cannot change.
     pub(super) has_many_callers: bool,
-    /// The time of the most recent request of an anonymous caller or a member for a connection of
+    /// The time at which an anonymous caller or a member most recently requested a connection of
     /// the role.
     pub(super) many_callers_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
@@ -88,7 +88,7 @@ impl<K: Connector> Role<K> {
         self.opening + self.checked_out + self.resetting
     }
 
-    /// How many connections are logged in and can serve requests, at once or after their current
+    /// How many connections are logged in and can serve requests, either now or after their current
     /// use.
     fn warm(&self) -> usize {
         self.idle.len() + self.checked_out + self.resetting
