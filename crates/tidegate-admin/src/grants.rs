@@ -1,7 +1,8 @@
 //! The grants that must be revoked to drop a role.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants of the object's owner. For an
-//! administrator without superuser it may also assume that the dropped role itself is the grantor.
+//! administrator that is not a superuser it may also assume that the dropped role itself is the
+//! grantor.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -6,7 +6,7 @@
 //!   nor writes methods of other tenants.
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
 //! - A write of several methods is atomic, also with concurrent writes.
-//! - Each write gives its methods a new version, which no method of the same name ever had,
+//! - Each write gives its methods a new version, which no method of the same name has ever had,
 //!   including removed methods. [`MethodStore::put_signature`] does not change the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
 //!   notification, because nodes do not cache that a method is missing. The notification has the

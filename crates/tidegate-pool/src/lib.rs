@@ -171,7 +171,8 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// The limits with which the pool was created. [`Pool::set_capacity`] changes the capacity.
+    /// The limits with which the pool was created. They do not show later changes of the capacity
+    /// by [`Pool::set_capacity`].
     pub fn settings(&self) -> &Settings {
         &self.inner.limits
     }

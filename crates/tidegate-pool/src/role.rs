@@ -17,8 +17,11 @@ pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireEr
 /// The phase of a connection that is not idle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// The connection is being opened.
     Opening,
+    /// A request uses the connection.
     CheckedOut,
+    /// The session of the connection is being reset.
     Resetting,
     /// The connection is unusable, and the server may still run a statement of it.
     Closing,

@@ -133,8 +133,8 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
     ORDER BY h.line_number";
 
 /// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
-/// all roles with a wrong password by their verifiers. An administrator without superuser finds
-/// only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
+/// all roles with a wrong password by their verifiers. An administrator that is not a superuser
+/// finds only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
 /// members.
 pub(super) async fn refused(
     admin: &Admin,

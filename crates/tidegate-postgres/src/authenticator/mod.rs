@@ -182,8 +182,9 @@ impl Authenticators {
         tenants.iter().map(known).collect()
     }
 
-    /// Decides again for tenants whose decision is outdated. Adds the new plain `users` (OIDs of
-    /// roles, by tenant) to the cached decisions of the other tenants.
+    /// Decides again for tenants whose decision is outdated. Adds the new `users` (OIDs of roles,
+    /// by tenant) to the cached decisions of the other tenants. These users have no further
+    /// attributes or memberships.
     async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
         for KnownTenant {
             database, state, ..

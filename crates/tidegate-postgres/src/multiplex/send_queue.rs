@@ -50,9 +50,9 @@ pub(super) struct SendQueue {
     pipelines: Vec<PendingPipeline>,
     /// The statements whose Parse was sent in a pipeline that has no response yet.
     speculative: Vec<SpeculativePrepare>,
-    /// The number of pipelines that are queued or have no complete response yet. `backlog` is the
-    /// total time that they are expected to take.
+    /// The number of pipelines that are queued or have no complete response yet.
     depth: usize,
+    /// The total time that these pipelines are expected to take.
     backlog: Duration,
     waker: Option<Waker>,
 }

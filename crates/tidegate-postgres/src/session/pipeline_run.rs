@@ -45,7 +45,7 @@ pub(super) struct PipelineRun<'a> {
     pub(super) overdue: bool,
     /// The parameter set that could not be sent: the index of its step, and the error.
     pub(super) invalid: Option<(usize, InputError)>,
-    /// The first error of a sink that came too late to stop the commit: the index of the step, and
+    /// The first error that a sink reported too late to stop the commit: the index of the step, and
     /// the error.
     pub(super) refused: Option<(usize, Error)>,
 }
