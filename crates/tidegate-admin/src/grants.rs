@@ -49,7 +49,7 @@ pub(super) enum TemporaryGrant {
     Harmful,
 }
 
-/// The privileges that one role granted to another role on an object.
+/// The privileges on an object that one role granted to another role.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,

@@ -110,7 +110,7 @@ impl Connection {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
         // Only a backend whose connection still works must be terminated. After a failure of the
-        // connection it ends by itself.
+        // connection the backend ends by itself.
         let runs_on = !drained && !self.session.is_closed();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.mark_closed();

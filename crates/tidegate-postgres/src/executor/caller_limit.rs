@@ -62,7 +62,8 @@ impl LimitedCaller {
     }
 }
 
-/// The times at which a request stops waiting for a connection. The earlier of the two counts.
+/// The times at which a request stops waiting for a connection. The earlier of the two times
+/// applies.
 #[derive(Clone, Copy)]
 pub(super) struct WaitLimit {
     /// The end of the wait that the pool allows.

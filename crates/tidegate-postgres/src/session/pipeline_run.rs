@@ -1,4 +1,4 @@
-//! Exchanges the messages of a pipeline. Each of its statements is a *step*.
+//! Exchanges the messages of a pipeline. Each statement of the pipeline is a *step*.
 
 use std::time::Duration;
 

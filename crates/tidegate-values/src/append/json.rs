@@ -29,7 +29,7 @@ pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// Appends text as it is, but with U+FFFD for bytes that are not UTF-8.
+/// Appends text unchanged, except that bytes that are not UTF-8 become U+FFFD.
 #[inline]
 pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     match std::str::from_utf8(text) {
