@@ -23,7 +23,7 @@ use super::{Admin, Error, Result, authenticator, group};
 /// has this name.
 const SUFFIX: &str = "/$users";
 
-/// The longest name of a role, in bytes.
+/// The maximum length of a role's name in bytes.
 const LONGEST_NAME: usize = 63;
 
 /// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.

@@ -34,7 +34,7 @@ pub(super) const MAX_MEMBERS: usize = 500;
 /// The attributes of an authenticator, as SQL that follows `ALTER ROLE` and the name of the role.
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
-/// The longest name of a role, in bytes.
+/// The maximum length of a role's name in bytes.
 const MAX_NAME: usize = 63;
 
 /// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.

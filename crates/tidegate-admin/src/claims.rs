@@ -89,7 +89,7 @@ impl Admin {
 
     /// Creates the functions of claims in a tenant's database if they are missing. Replaces them if
     /// they are not the functions of this release with the key of this `generation`. Returns the
-    /// resulting state. Several nodes may call this at once.
+    /// resulting state. Several nodes may call this at the same time.
     ///
     /// # Errors
     ///

@@ -106,7 +106,7 @@ pub enum FeedLogin<'a> {
 }
 
 impl<'a> FeedLogin<'a> {
-    /// The login that reads changes from WAL.
+    /// The login that reads changes from WAL; `None` if the changes come from outboxes.
     fn reader(self) -> Option<&'a Config> {
         match self {
             Self::Logical(reader) | Self::LogicalOverBus(reader) => Some(reader),

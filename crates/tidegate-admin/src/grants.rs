@@ -1,7 +1,8 @@
 //! The grants that must be revoked to drop a role.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants of the object's owner. For an
-//! administrator without superuser it may also assume that the dropped role itself is the grantor.
+//! administrator that is not a superuser it may also assume that the dropped role itself is the
+//! grantor.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -41,13 +42,14 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If
-    /// remaining roles also have the privilege from the grantor, they would lose it. If the owner
-    /// granted the privilege on columns to the grantor, the grantor would lose it.
+    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If the
+    /// grantor also granted the privilege to remaining roles, these roles would lose it. If the
+    /// owner granted the privilege on columns to the grantor, the grantor would lose this column
+    /// privilege.
     Harmful,
 }
 
-/// The privileges that one role granted to another role on an object.
+/// The privileges on an object that one role granted to another role.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,
@@ -162,8 +164,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Adds `grant`. If it differs from the last element of `grants` only in the privilege, adds its
-/// privilege to this element instead.
+/// Adds `grant` to `grants`. If `grant` differs from the last element only in the privilege, adds
+/// the privilege to this element instead.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);

@@ -35,7 +35,7 @@ pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
 }
 
 /// Makes `role` a member of `groups` (names of group roles) and of no other group of the tenant.
-/// Missing groups are created. Memberships of groups in groups stay as they are.
+/// Missing groups are created. Memberships of groups in other groups do not change.
 ///
 /// # Errors
 ///

@@ -235,7 +235,7 @@ impl Admin {
     /// makes the users members. Roles or memberships are missing if an older release created the
     /// tenant or the user. Authenticators are created only if users may share connections. `owner`
     /// is the owner's role. `shared` are the roles that anonymous callers share; they get no
-    /// authenticator. Several nodes may call this at once.
+    /// authenticator. Several nodes may call this at the same time.
     ///
     /// # Errors
     ///

@@ -119,7 +119,8 @@ async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Resu
     Ok(script)
 }
 
-/// Selects the role's own settings: whether each is for the database only, and its name and value.
+/// Selects the role's own settings. The columns are whether the setting applies in one database
+/// only, and the text of the setting, `name=value`.
 const SETTINGS: &str = "SELECT s.setdatabase <> 0, c.setting \
      FROM pg_catalog.pg_db_role_setting s \
      CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \

@@ -129,9 +129,9 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
-    /// and sees schemas that the owner may not see. An administrator without superuser needs the
-    /// role switch, because PostgreSQL could otherwise choose a wrong grantor: another role that
-    /// the administrator is a member of.
+    /// and sees schemas that the owner may not see. An administrator that is not a superuser needs
+    /// the role switch, because PostgreSQL could otherwise choose a wrong grantor: another role
+    /// that the administrator is a member of.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
@@ -225,6 +225,7 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
 /// Which part of a privilege is revoked.
 #[derive(Clone, Copy)]
 enum RevokedPart {
+    /// The whole privilege is revoked.
     Right,
     /// Only the GRANT OPTION is revoked.
     Option,

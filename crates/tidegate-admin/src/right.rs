@@ -17,7 +17,7 @@ impl Right {
     /// All privileges that adoption moves.
     pub const ALL: [Self; 3] = [Self::Connect, Self::Temporary, Self::CreateInPublic];
 
-    /// The name of the privilege in a store.
+    /// The name under which a store records the privilege.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",

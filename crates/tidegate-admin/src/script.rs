@@ -9,9 +9,11 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 pub(super) enum SqlPart<'a> {
     /// Text from Tidegate's source code.
     Syntax(&'static str),
+    /// A name, which is written as a quoted identifier.
     Name(&'a str),
     /// The schema and the name of an object.
     Qualified(&'a str, &'a str),
+    /// A value, which is written as an escaped literal.
     Value(&'a str),
     /// A value that is not displayed.
     Secret(&'a str),

@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if the
-/// name is not reserved.
+/// Why neither a tenant's database nor the control database can have this name; `None` if the name
+/// is not reserved.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -130,7 +130,7 @@ pub(super) async fn create(
 
 /// The template of a new database. Usually it is `template0`, because no role can add anything to
 /// it, such as large objects. But before PostgreSQL 15 its schema `public` belongs to a superuser,
-/// and an administrator without superuser could not give it to the owner.
+/// and an administrator that is not a superuser could not give it to the owner.
 fn template(session: &Session) -> &'static str {
     if session.superuser || version::database_owner_owns_public(session.version) {
         " TEMPLATE template0"

@@ -21,9 +21,9 @@ const MAX_CACHED: usize = 64 << 20;
 /// The methods of all tenants: a store, and a cache of methods that were read from it.
 ///
 /// Calls look up methods in the cache first, and then in the store. The absence of a method is not
-/// cached, so that a new method can be called on every node at once. Listing and changing always
-/// use the store. The registry invalidates the methods that it writes itself. For writes of other
-/// nodes, the service calls [`forget`](Self::forget) for each notification, and
+/// cached, so that a new method can be called on every node immediately. Listing and changing
+/// always use the store. The registry invalidates the methods that it writes itself. For writes of
+/// other nodes, the service calls [`forget`](Self::forget) for each notification, and
 /// [`forget_all`](Self::forget_all) if notifications may have been missed.
 pub struct Registry {
     store: Arc<dyn MethodStore>,

@@ -2,10 +2,11 @@
 //!
 //! Rules for an implementation:
 //!
-//! - Every method takes the tenant first and sees nothing of other tenants.
+//! - Every function of [`MethodStore`] takes the tenant as its first argument, and neither reads
+//!   nor writes methods of other tenants.
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
 //! - A write of several methods is atomic, also with concurrent writes.
-//! - Each write gives its methods a new version, which no method of the same name ever had,
+//! - Each write gives its methods a new version, which no method of the same name has ever had,
 //!   including removed methods. [`MethodStore::put_signature`] does not change the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
 //!   notification, because nodes do not cache that a method is missing. The notification has the
@@ -20,7 +21,7 @@ use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
 
-/// The result of a store's methods.
+/// The future that the functions of [`MethodStore`] return.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The outcome of a write. If it is not `Done`, nothing was written, and the outcome has the names

@@ -207,7 +207,7 @@ fn write_range(bound: &ValueForm, text: &mut String) {
     text.push('>');
 }
 
-/// Writes a name as it is if it is a valid member name, and otherwise as a string literal. Every
+/// Writes a name unchanged if it is a valid member name, and otherwise as a string literal. Every
 /// keyword is a valid name, except `new` before a parenthesis.
 fn write_name(name: &str, quoted: bool, text: &mut String) {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';

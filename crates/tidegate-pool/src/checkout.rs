@@ -11,8 +11,8 @@ use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Role, Waiter};
 use super::state::{Action, State};
 
-/// How long a role still counts as shared after the most recent request of an anonymous caller or a
-/// member for a connection.
+/// How long a role still counts as shared after an anonymous caller or a member has most recently
+/// requested a connection.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
@@ -50,7 +50,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Handles a connection that has become free: closes it, gives it to a waiting request, or adds
-    /// it to the idle connections. `from` is the phase that ends.
+    /// it to the idle connections. `from` is the phase that ends for the connection.
     pub(super) fn put_back(
         &mut self,
         entry: Box<PoolEntry<K>>,

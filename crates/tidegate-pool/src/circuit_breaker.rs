@@ -7,7 +7,7 @@ use super::acquire_error::AcquireError;
 use super::connector::Cause;
 
 /// The circuit breaker is open while PostgreSQL cannot be reached. Requests that need a new
-/// connection then fail at once, and one task probes the server with growing delays.
+/// connection then fail immediately, and one task probes the server with growing delays.
 pub(super) struct CircuitBreaker {
     backoff: Backoff,
     failure: Option<LastFailure>,

@@ -18,9 +18,9 @@ impl<K: Connector> State<K> {
     /// than their share come first. Among equal roles, the connection that has been idle longest is
     /// closed.
     ///
-    /// The most recently used connection of a role is always checked out first. Therefore, if a
-    /// connection has been idle for long, the role has not needed it for parallel requests in this
-    /// time.
+    /// The most recently used connection of a role is always checked out first. Therefore, a
+    /// connection that has been idle for a long time was not needed for parallel requests of its
+    /// role during this time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;

@@ -72,8 +72,8 @@ impl<K: Connector> Pool<K> {
         Self { inner }
     }
 
-    /// Checks out a connection of `login`. An idle connection is returned at once. Otherwise the
-    /// request waits until the limits of the pool allow a connection.
+    /// Checks out a connection of `login`. An idle connection is returned immediately. Otherwise
+    /// the request waits until the limits of the pool allow a connection.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<K: Connector> Pool<K> {
         })
     }
 
-    /// Closes the idle connections to a database at once, and connections in use when they are
+    /// Closes the idle connections to a database immediately, and connections in use when they are
     /// returned. Returns the number of connections in use. [`Pool::stats`] shows when the
     /// connections in use are closed.
     pub fn close(&self, database: &DatabaseName) -> usize {
@@ -161,8 +161,8 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// Reports that PostgreSQL is reachable again. Requests then open connections at once instead
-    /// of waiting for the next probe.
+    /// Reports that PostgreSQL is reachable again. Requests then open connections immediately
+    /// instead of waiting for the next probe.
     pub fn resume(&self) {
         let now = Instant::now();
         self.inner.change(|state, actions| {
@@ -171,14 +171,15 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// The limits with which the pool was created. [`Pool::set_capacity`] changes the capacity.
+    /// The limits with which the pool was created. They do not show later changes of the capacity
+    /// by [`Pool::set_capacity`].
     pub fn settings(&self) -> &Settings {
         &self.inner.limits
     }
 
     /// Changes the limit on the connections of all roles together. If the pool holds more
-    /// connections, it closes idle connections at once, and others when they are returned. Returns
-    /// how many connections above the limit are left.
+    /// connections, it closes idle connections immediately, and others when they are returned.
+    /// Returns how many connections above the limit are left.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         let now = Instant::now();
         self.inner

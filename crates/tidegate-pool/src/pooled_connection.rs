@@ -11,15 +11,15 @@ use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 
 /// A role that may have at least this number of connections can multiplex its requests on some of
-/// them. [`PooledConnection::is_wanted`] therefore ignores waiting requests of such a role for its
-/// own connections.
+/// them. For a connection of such a role, [`PooledConnection::is_wanted`] therefore ignores waiting
+/// requests of the same role.
 const SEVERAL: usize = 4;
 
 /// A connection and the data that the pool keeps about it.
 pub(super) struct PoolEntry<K: Connector> {
     pub(super) connection: K::Connection,
     pub(super) key: PoolKey,
-    /// The number of the event at which the opening of the connection was decided.
+    /// The number of the event at which the pool decided to open the connection.
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,
@@ -28,7 +28,7 @@ pub(super) struct PoolEntry<K: Connector> {
 
 /// A connection that is checked out. Dropping it returns the connection to the pool.
 ///
-/// The pool then asks the connector whether to reuse the connection at once, to reset it in the
+/// The pool then asks the connector whether to reuse the connection immediately, to reset it in the
 /// background, or to close it.
 pub struct PooledConnection<K: Connector> {
     inner: Arc<Inner<K>>,

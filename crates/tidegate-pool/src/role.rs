@@ -17,8 +17,11 @@ pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireEr
 /// The phase of a connection that is not idle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// The connection is being opened.
     Opening,
+    /// A request uses the connection.
     CheckedOut,
+    /// The session of the connection is being reset.
     Resetting,
     /// The connection is unusable, and the server may still run a statement of it.
     Closing,
@@ -38,7 +41,7 @@ pub(super) struct Role<K: Connector> {
     /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
     /// settings that the role cannot change.
     pub(super) has_many_callers: bool,
-    /// The time of the most recent request of an anonymous caller or a member for a connection of
+    /// The time at which an anonymous caller or a member most recently requested a connection of
     /// the role.
     pub(super) many_callers_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
@@ -88,7 +91,7 @@ impl<K: Connector> Role<K> {
         self.opening + self.checked_out + self.resetting
     }
 
-    /// How many connections are logged in and can serve requests, at once or after their current
+    /// How many connections are logged in and can serve requests, either now or after their current
     /// use.
     fn warm(&self) -> usize {
         self.idle.len() + self.checked_out + self.resetting

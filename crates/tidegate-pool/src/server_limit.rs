@@ -18,8 +18,9 @@ const FORGET_AFTER: Duration = Duration::from_mins(1);
 /// limit for [`FORGET_AFTER`].
 ///
 /// After a refusal the pool does not grow: requests wait for its connections, and a connection is
-/// closed before another one is opened. A second later the pool tries one more login. If the login
-/// succeeds, the pool may try the next login at once, otherwise after another second.
+/// closed before another one is opened. A second later the pool tries one more login. If this login
+/// succeeds, the pool may try the next login immediately. If it fails, the pool waits for another
+/// second.
 #[derive(Default)]
 pub(super) struct ServerLimit {
     found: Option<LimitFound>,

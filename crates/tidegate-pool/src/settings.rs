@@ -12,7 +12,7 @@ pub struct Settings {
     pub per_role: usize,
     /// The limit on waiting requests. One database may have half of this number.
     pub queue: usize,
-    /// The longest wait of a request.
+    /// The maximum time for which a request waits for a connection.
     pub wait: Duration,
     /// How long a connection serves the waiting requests of its role before it may be closed for
     /// another role with waiting requests. Without this time an overloaded pool would spend all its
@@ -20,7 +20,7 @@ pub struct Settings {
     pub min_service: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,
-    /// The longest lifetime of a connection.
+    /// The maximum lifetime of a connection.
     pub max_lifetime: Duration,
     /// How long opening a connection may take.
     pub open: Duration,

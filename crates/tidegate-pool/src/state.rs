@@ -23,8 +23,12 @@ pub(super) enum Action<K: Connector> {
     /// Open a connection of the role. The number identifies the event at which this was decided.
     /// The third value is a connection to close first; `None` if no connection has to be closed.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
+    /// Close the connection.
     Close(Box<PoolEntry<K>>),
+    /// Give the connection to a waiting request. The flag says whether another OAuth session of
+    /// the user used the connection before.
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
+    /// Give the error to a waiting request.
     Refuse(Reply<K>, AcquireError),
 }
 
@@ -34,9 +38,9 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the event at which the database's first waiting request arrived, or of the
-    /// most recent event at which it was served. The database with the smallest number is served
-    /// next.
+    /// The number of the most recent event at which the database was served. Before that, the
+    /// number of the event at which its first waiting request arrived. The database with the
+    /// smallest number is served next.
     pub(super) last_served: u64,
     closed_before: u64,
 }

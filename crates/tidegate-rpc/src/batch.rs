@@ -149,8 +149,8 @@ fn failure(failed: PipelineError) -> BatchFailure {
     }
 }
 
-/// Prepares all calls, so that errors which need no statement are found before a transaction is
-/// opened.
+/// Prepares all calls, so that errors that occur before a statement runs are found before a
+/// transaction is opened.
 async fn bind(
     registry: &Registry,
     context: &Context<'_>,

@@ -25,7 +25,7 @@ impl<'a> BatchResponse<'a> {
         Self(Mutex::new(ResponseState { out, list }))
     }
 
-    /// Writes the end of the response, if there is one.
+    /// Writes the end of the response, if the batch has a response.
     pub(crate) fn end(&self) {
         let mut written = self.lock();
         if written.list.has_begun() {
@@ -43,8 +43,9 @@ pub(crate) struct CallSink<'a, 'o> {
     answer: &'a BatchResponse<'o>,
     id: Id<'a>,
     result: ResultWriter,
-    /// Whether the result has columns. A result without columns is not checked against the limit:
-    /// it is short, and it must not fail, because the transaction may already be committed.
+    /// Whether the result has columns. A result without columns is not checked against the limit on
+    /// the size of the response. Such a result is short. It must not fail, because the transaction
+    /// may already be committed.
     has_columns: bool,
 }
 

@@ -14,7 +14,8 @@ use crate::payload::Payload;
 use crate::reply::{self, List};
 use crate::result::write_types;
 
-/// Describes the statement of each call of a message by itself, and writes the response.
+/// Describes the statement of each call of a message, independently of the other calls. Writes the
+/// response.
 pub(crate) async fn run(
     registry: &Registry,
     executor: &dyn Executor,

@@ -71,7 +71,7 @@ impl Reply {
     }
 }
 
-/// Writes the brackets and commas of an array, which may stay without elements.
+/// Writes the brackets and commas of an array that may remain empty.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     begun: bool,

@@ -3,8 +3,8 @@
 /// The result of decoding bytes from PostgreSQL.
 pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 
-/// Bytes from PostgreSQL that are not a value of the known type of their column. The attributes of
-/// a composite type may have changed since the type was loaded.
+/// PostgreSQL sent bytes that are not a value of the type that this crate assumes for the column.
+/// The attributes of a composite type may have changed since the type was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;

@@ -46,8 +46,8 @@ impl Backoff {
         }
     }
 
-    /// Counts a failure. Returns the delay before the next attempt, which lies between half of the
-    /// doubled delay and all of it.
+    /// Counts a failure. Returns the delay before the next attempt. The jitter shortens this delay
+    /// by at most half.
     pub fn fail(&mut self) -> Duration {
         let step = FIRST_DELAY
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))

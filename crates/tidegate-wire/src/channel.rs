@@ -13,7 +13,7 @@ use super::stream::Stream;
 
 /// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
-/// The free space in bytes that the buffer gets when it is grown for a read.
+/// The free space in bytes that the receive buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
 /// The maximum length in bytes of a message that is accepted. A client could not get a longer value
 /// in any case.
@@ -72,8 +72,8 @@ impl Channel {
     /// Waits for the next message and returns its tag. [`Inbound::body`] then returns the body of
     /// the message.
     ///
-    /// While it waits, it also sends the send buffer. Both directions make progress at the same
-    /// time, so that full buffers on both sides cannot cause a deadlock.
+    /// During the wait, the content of the send buffer is sent. Both directions make progress at
+    /// the same time, so that full buffers on both sides cannot cause a deadlock.
     pub async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, ReadError> {
         loop {
             if let Some(tag) = self.inbound.advance()? {

@@ -26,7 +26,7 @@ impl StartupParameters {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // With this setting, the event trigger reports a changed definition at once to the
+            // With this setting, the event trigger immediately reports a changed definition to the
             // session that changed it.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),

@@ -92,8 +92,11 @@ fn roots(config: &Config) -> Result<RootCertStore, ConnectError> {
 /// Which parts of a certificate are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
+    /// The certificate is not verified.
     Nothing,
+    /// The certificate's chain is verified.
     Chain,
+    /// The certificate's chain and the host name are verified.
     Name,
 }
 

@@ -54,7 +54,7 @@ pub fn may_become(version: u32) -> &'static str {
 
 /// The options of `GRANT group TO user`. With them the user has the group's privileges but cannot
 /// switch to the group. Before PostgreSQL 16 every member may `SET ROLE`. On such servers the reset
-/// after the request undoes a switch.
+/// after the request undoes a switch to the group.
 pub fn group_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT TRUE, SET FALSE"

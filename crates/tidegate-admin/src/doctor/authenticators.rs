@@ -7,7 +7,7 @@ use super::super::{Result, role};
 use super::Finding;
 use super::recorded_tenants::RecordedTenant;
 
-/// Checks a tenant's database. Returns nothing if the administrator is not a superuser, because
+/// Checks a tenant's database. Returns no findings if the administrator is not a superuser, because
 /// connections are then never shared.
 pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Result<Vec<Finding>> {
     if !session.superuser {

@@ -1,4 +1,4 @@
-//! The functions of claims in a tenant's database, and policies that use them.
+//! Checks the functions of claims in a tenant's database, and the policies that use them.
 
 use tidegate_service::{ClaimsState, claims_state};
 

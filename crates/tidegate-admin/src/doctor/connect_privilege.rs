@@ -14,8 +14,8 @@ impl Login<'_> {
     }
 }
 
-/// The name of the role of all users, if the role is missing and a user needs it to connect. Users
-/// of an older release have grants of their own until a node creates the role.
+/// The role of all users, if this role is missing and a user needs it to connect; otherwise `None`.
+/// Users that an older release created have grants of their own until a node creates the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();

@@ -5,7 +5,7 @@ use super::super::session::Session;
 use super::super::{Admin, Error, Result, role, tenant};
 use super::Finding;
 
-/// Whether the control database exists or can be created, and is not used by others.
+/// Checks whether the control database exists or can be created, and whether others use it.
 pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding>> {
     let name = admin.config.control_database.as_str();
     if let Err(occupied) = tenant::require_free(name) {
@@ -38,7 +38,7 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
 /// Selects whether the administrator may connect and create schemas, whether PUBLIC may connect,
 /// and which roles of Tidegate may connect. The roles of Tidegate are in two lists. The first has
 /// the roles with a grant of their own. The second has the roles that may connect only through
-/// another role or PUBLIC. An operator may have intended this.
+/// another role or PUBLIC; an operator may have granted this access on purpose.
 const RIGHTS: &str = "
     SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
            AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),

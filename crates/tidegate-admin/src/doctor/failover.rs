@@ -1,4 +1,4 @@
-//! Checks whether change events go on after the promotion of a standby.
+//! Checks whether change events continue after the promotion of a standby.
 
 use std::fmt::Write as _;
 

@@ -23,7 +23,7 @@ const PROBE: &str = "tidegate_doctor_";
 /// drops the role. The wrong password is also tried in the databases of tenants, because a line of
 /// `pg_hba.conf` may apply to one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
-    // The name is random, because several nodes may run the check at once.
+    // The name is random, because several nodes may run the check at the same time.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
     let probe = probe.as_str();
     let script = match role::make(session, probe, &admin.passwords).await {
@@ -133,8 +133,8 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
     ORDER BY h.line_number";
 
 /// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
-/// all roles with a wrong password by their verifiers. An administrator without superuser finds
-/// only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
+/// all roles with a wrong password by their verifiers. An administrator that is not a superuser
+/// finds only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
 /// members.
 pub(super) async fn refused(
     admin: &Admin,
@@ -214,9 +214,9 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles whose login the check tries. They are the owner, and roles with settings of their own,
-/// because such settings may make every session fail. If only a login can check passwords, they are
-/// also the first [`MAX_TRIED`] users.
+/// The roles whose login the check tries. They include the owner, and roles with settings of their
+/// own, because such settings may make every session fail. If passwords can be checked only by a
+/// login, they also include the first [`MAX_TRIED`] users.
 async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MAX_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
@@ -233,7 +233,8 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 const MAX_TRIED: i64 = 100;
 
 /// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
-/// checks the password before that privilege. The error is the reason as text.
+/// checks the password before that privilege. The error is the text of the reason why the login
+/// failed.
 async fn try_login(
     config: &Config,
     database: &str,

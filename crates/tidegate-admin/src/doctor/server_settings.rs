@@ -27,7 +27,9 @@ pub(super) struct SettingChange {
 /// When a changed setting takes effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
+    /// After a restart of the server.
     Restart,
+    /// After the server has reloaded its configuration.
     Reload,
 }
 

@@ -83,8 +83,8 @@ impl Need {
         self.nodes.saturating_mul(self.databases)
     }
 
-    /// Checks one of the limits. The arguments are its name, its value, and how much of it others
-    /// use.
+    /// Checks one of the limits. The arguments are the name and the value of the limit, and how
+    /// many of the slots or WAL senders others use.
     fn check(
         &self,
         (name, limit, others): (&str, u32, u32),

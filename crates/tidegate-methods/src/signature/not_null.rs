@@ -91,7 +91,8 @@ impl FromIterator<ColumnOrigin> for NotNull {
 
 const NO_TEXTS: &[(&str, &str)] = &[];
 
-/// The result must be a single text column, which has the same bytes in both wire formats.
+/// The result of this statement must be a single text column, which has the same bytes in both wire
+/// formats.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let statement = Statement::parse(include_str!("not_null.sql"));
     Arc::new(statement.expect("the statement in not_null.sql can be read"))

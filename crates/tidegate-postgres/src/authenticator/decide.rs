@@ -108,7 +108,7 @@ pub(super) struct AuthenticatorMember {
 }
 
 impl DecisionQuery<'_> {
-    /// Whether no objection is stored. If none is, the most recent decision allowed shared
+    /// Whether no objection is stored. In this case the most recent decision allowed shared
     /// connections, and no definition has inserted an objection since then.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());

@@ -43,8 +43,8 @@ pub(crate) const REFUSED: &str = "22023";
 pub struct Authenticators {
     service: Arc<dyn Executor>,
     tenants: RwLock<HashMap<DatabaseName, Arc<TenantState>>>,
-    /// The fingerprint of the roles of each tenant at the most recent comparison, by the tenant's
-    /// name; `None` if the fingerprints have to be read.
+    /// For each tenant's name, the fingerprint of the tenant's roles at the most recent comparison.
+    /// `None` if the fingerprints have to be read.
     roles: Mutex<Option<HashMap<String, String>>>,
     /// The rows about roles that were read most recently; `None` before the first comparison and
     /// after a failed comparison. Comparing these rows costs less than comparing `roles`.
@@ -182,8 +182,9 @@ impl Authenticators {
         tenants.iter().map(known).collect()
     }
 
-    /// Decides again for tenants whose decision is outdated. Adds the new plain `users` (OIDs of
-    /// roles, by tenant) to the cached decisions of the other tenants.
+    /// Decides again for tenants whose decision is outdated. Adds the new `users` (OIDs of roles,
+    /// by tenant) to the cached decisions of the other tenants. These users have no further
+    /// attributes or memberships.
     async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
         for KnownTenant {
             database, state, ..

@@ -11,7 +11,7 @@ use tidegate_sql::{DatabaseName, Error, RoleName};
 use super::Objection;
 use super::decide::{AuthenticatorMember, DecisionOutcome, DecisionQuery};
 
-/// How long a failed decision is used before the database is queried again.
+/// The delay before the database is queried again after a decision has failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// A database without shared connections is queried again after this time, even if no change was
 /// reported.
@@ -45,7 +45,7 @@ pub(super) struct CachedDecision {
     unusable: Vec<Objection>,
     /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
-    /// Whether PostgreSQL was unavailable and therefore nothing was decided.
+    /// Whether nothing was decided because PostgreSQL was unavailable.
     unavailable: bool,
     members: Arc<HashMap<RoleName, Membership>>,
     /// The value of [`TenantState::invalidations`] when the decision was made.

@@ -37,13 +37,13 @@ pub struct Connection {
     server_version: u32,
 }
 
-/// Whether a connection can be checked out.
+/// The state of a connection. It says what has to happen before the connection can be checked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
     /// Idle, with the session in its initial state.
     Idle,
-    /// A reset has been sent in full, and no other response is outstanding. The connection can be
-    /// returned to the pool. Its next user calls [`Connection::recover`], which then takes only
+    /// A reset has been sent in full, and only its responses may be outstanding. The connection can
+    /// be returned to the pool. Its next user calls [`Connection::recover`], which then takes only
     /// microseconds.
     Resetting,
     /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background
@@ -170,8 +170,9 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use even if only pure reads ran on it.
-    /// It must if it seals claims of members and its most recent reset is too long ago: a read that
-    /// counted as pure may have run code whose definition this node had not read yet.
+    /// It must if it seals claims of members and its most recent reset is too long ago. The reason
+    /// is that this node may have read a new definition too late, so that a read counted as pure
+    /// although it ran the new code.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }

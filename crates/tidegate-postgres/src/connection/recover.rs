@@ -36,8 +36,8 @@ impl Connection {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
-        // The state is also `NeedsRecovery` after a soft reset that found a statement of the
-        // caller's. A full reset is then needed.
+        // The state is also `NeedsRecovery` after a soft reset has found a statement that the
+        // caller prepared. A full reset is then needed.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");
@@ -110,7 +110,7 @@ impl Connection {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
         // Only a backend whose connection still works must be terminated. After a failure of the
-        // connection it ends by itself.
+        // connection the backend ends by itself.
         let runs_on = !drained && !self.session.is_closed();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.mark_closed();

@@ -55,8 +55,9 @@ impl Connection {
         if seeds {
             self.simple(SEED);
         }
-        // A statement timeout that the caller set may fire at the very end of the reset. This
-        // additional Sync makes it interrupt the reset and not a statement of the next caller.
+        // A statement timeout that the caller set may fire at the very end of the reset. Because of
+        // this additional Sync, the timeout interrupts the reset and not a statement of the next
+        // caller.
         self.sync();
         let answers = 2 + u32::from(seeds) + u32::from(checks_first);
         self.session.begin_reset(side_effects, answers);

@@ -89,7 +89,7 @@ impl SessionState {
     }
 
     /// Records that the statement that seals claims of members is prepared. A connection that has
-    /// sealed claims serves members only, as long as it is open.
+    /// sealed claims serves only members until it is closed.
     pub(super) fn begin_sealing(&mut self) {
         self.sealing = true;
     }

@@ -27,8 +27,8 @@ pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
      FROM pg_catalog.pg_db_role_setting s \
      WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
 
-/// Selects the login states of the roles `:roles` in the databases `:databases`, which are arrays
-/// of the same length.
+/// Selects login states. `:roles` and `:databases` are arrays of the same length; the values at one
+/// index are a role and a database in which this role logs in.
 static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let states = format!(
         "SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \

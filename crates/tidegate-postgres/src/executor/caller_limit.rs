@@ -4,8 +4,8 @@
 //! share the group's connections. Without the limit, slow statements of one caller could occupy all
 //! of these connections, and requests of other callers would time out. A request beyond the limit
 //! waits until another request of the same caller ends. The setting `queue` limits how many
-//! requests wait for their own caller's requests. One database may use half of the queue, and one
-//! caller a quarter.
+//! requests of all callers wait in this way. One database may use half of the queue, and one caller
+//! a quarter.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,8 @@ impl LimitedCaller {
     }
 }
 
-/// The times at which a request stops waiting for a connection. The earlier of the two counts.
+/// The times at which a request stops waiting for a connection. The earlier of the two times
+/// applies.
 #[derive(Clone, Copy)]
 pub(super) struct WaitLimit {
     /// The end of the wait that the pool allows.

@@ -215,8 +215,8 @@ impl UserExecutor {
         may_multiplex.then(|| self.multiplexer.enter(login))
     }
 
-    /// Runs all parameter sets in one explicit transaction. Outside of an explicit transaction, the
-    /// statement may commit between two sets.
+    /// Runs all parameter sets in one explicit transaction, because otherwise the statement could
+    /// commit between two sets.
     async fn query_in_transaction(
         &self,
         login: &Login,

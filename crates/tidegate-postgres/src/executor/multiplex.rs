@@ -35,8 +35,9 @@ impl UserExecutor {
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
                 // The only open connection of a role is not multiplexed if the role may open more.
-                // Requests that need a connection of their own could then not get this connection,
-                // and fewer requests would be served than if all took turns.
+                // If it were multiplexed, requests that need a connection of their own could not
+                // get it. Fewer requests would then be served than if all took turns on this
+                // connection.
                 if self.pool.can_use_one_alone(&route.login) {
                     let (users, login) = (self.clone(), route.login.clone());
                     in_flight.open(&tasks, &metadata, || async move {

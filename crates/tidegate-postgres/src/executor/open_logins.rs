@@ -7,8 +7,8 @@ use super::UserExecutor;
 impl UserExecutor {
     /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
     /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
-    /// connections are closed at once, others when they are returned. Also checks whether users may
-    /// still share connections. Call it when roles may have changed.
+    /// connections are closed immediately, others when they are returned. Also checks whether users
+    /// may still share connections. Call it when roles may have changed.
     ///
     /// # Errors
     ///

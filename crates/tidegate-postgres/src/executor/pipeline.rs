@@ -127,8 +127,8 @@ impl UserExecutor {
             mode: pipeline.mode,
             commit: pipeline.commit,
         };
-        // `true` stands for trusted text: Tidegate's own text does not change name resolution, even
-        // if it contains casts.
+        // Tidegate's own text is trusted, because it does not change name resolution, even if it
+        // contains casts.
         if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }

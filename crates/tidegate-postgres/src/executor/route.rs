@@ -173,7 +173,7 @@ impl Route {
     }
 
     /// The caller that occupies the connection, for `CallerLimit`. `None` if the connection logged
-    /// in as the role of the request, because the pool limits the connections of a role.
+    /// in as the role of the request, because the pool already limits the connections of that role.
     pub(super) fn caller(&self, limit: ConnectionLimit) -> Option<LimitedCaller> {
         let Login { database, role, .. } = &self.login;
         match (&self.switch, limit) {
@@ -193,8 +193,8 @@ impl Route {
         matches!(self.switch, RouteSwitch::Role(..))
     }
 
-    /// A copy of this route for a second attempt, which needs another key, and the key of the first
-    /// attempt. `None` if the route seals no claims.
+    /// A copy of this route, and the key of this route. The copy is for a second attempt, which
+    /// needs another key. `None` if the route seals no claims.
     pub(super) fn sealed(&self) -> Option<(Self, ClaimsKey)> {
         match self.switch {
             RouteSwitch::Claims(_, key) => Some((self.clone(), key)),

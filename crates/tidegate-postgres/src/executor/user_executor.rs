@@ -97,9 +97,9 @@ impl UserExecutor {
     }
 
     /// A number that increases whenever a definition of the database may have changed. It increases
-    /// in three cases. A statement of this node may have changed a definition, judged by the kind
-    /// of the statement or by a report of the event trigger. Or [`Self::redefined`] is called. Or
-    /// cached data turns out to be stale.
+    /// after a statement of this node that may have changed a definition, according to the kind of
+    /// the statement or to a report of the event trigger. It also increases when
+    /// [`Self::redefined`] is called, and when cached data turns out to be stale.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).generation()
     }

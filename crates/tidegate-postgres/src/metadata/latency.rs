@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest time that a statement may take on a connection of its own to be multiplexed.
+/// A statement is multiplexed only if it takes at most this time on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// How long a statement is not multiplexed after it delayed other statements, and how often this
-/// time may double. The time doubles with each further delay. It is short at first, because a busy
-/// machine may have caused the delay.
+/// The first value is the time for which a statement is not multiplexed after it has delayed other
+/// statements. The time doubles with each further delay. The second value is the maximum number of
+/// doublings. The time is short at first, because a busy machine may have caused the delay.
 const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
-/// The weight of a slow response, and the sum of weights at which the statement is suspended. Each
-/// response that is not slow reduces the sum by 1.
+/// The first value is the weight of a slow response. The second value is the sum of weights at
+/// which the statement is suspended. Each response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
 /// After this time without a suspension, the next suspension is as short as the first one.
 const INCIDENT_MEMORY: Duration = Duration::from_mins(1);

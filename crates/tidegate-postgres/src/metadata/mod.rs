@@ -38,8 +38,8 @@ const DESCRIPTION_VALID_FOR: Duration = Duration::from_secs(4);
 #[derive(Debug, Default)]
 pub(crate) struct MetadataCache {
     types: RwLock<HashMap<u32, (Type, Instant)>>,
-    /// The types that are named by type hints. A name depends on the `search_path`, and therefore
-    /// on the role.
+    /// The types of type hints, by role and by the name in the hint. The type that a name refers to
+    /// depends on the `search_path`, and therefore on the role.
     hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
     descriptions: Mutex<HashMap<u64, DescribedStatement>>,
     hasher: RandomState,

@@ -30,9 +30,13 @@ enum WakeUp {
 /// Why a connection stops being multiplexed.
 #[derive(Debug, PartialEq, Eq)]
 enum CloseReason {
+    /// The connection has had no pipeline for a while.
     Idle,
+    /// The connection has to be returned, for another request, for a reset, or to be closed.
     Wanted,
+    /// The first pipeline runs or waits for too long.
     Stuck,
+    /// The connection failed.
     Failed,
 }
 

@@ -27,7 +27,8 @@ use crate::statement::StatementTask;
 const MIN_OTHERS: usize = 4;
 /// The maximum number of multiplexed connections of one group.
 const MAX_CONNECTIONS: usize = 8;
-/// With this many groups, adding a group first removes the groups without running requests.
+/// If there are this many groups, the groups without running requests are removed before another
+/// group is added.
 const MAX_GROUPS: usize = 1024;
 
 /// A pipeline is queued on the first connection whose pipelines are expected to take less than this.

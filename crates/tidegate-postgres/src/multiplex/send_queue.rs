@@ -18,8 +18,9 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// A pipeline that finds others on a connection is queued only if its response is expected within
-/// this time. Otherwise it gets a connection of its own, which another backend serves.
+/// If a connection already has pipelines, another pipeline is queued on it only if the response is
+/// expected within this time. Otherwise the pipeline gets a connection of its own, which another
+/// backend serves.
 pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
@@ -49,9 +50,9 @@ pub(super) struct SendQueue {
     pipelines: Vec<PendingPipeline>,
     /// The statements whose Parse was sent in a pipeline that has no response yet.
     speculative: Vec<SpeculativePrepare>,
-    /// The number of pipelines that are queued or have no complete response yet. `backlog` is the
-    /// total time that they are expected to take.
+    /// The number of pipelines that are queued or have no complete response yet.
     depth: usize,
+    /// The total time that these pipelines are expected to take.
     backlog: Duration,
     waker: Option<Waker>,
 }
@@ -80,8 +81,8 @@ impl SendQueue {
         self.backlog
     }
 
-    /// Queues a pipeline of reads if all of them are cached, quick and pure, and the backlog is
-    /// shorter than `limit`.
+    /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
+    /// already has pipelines, the backlog must be shorter than `limit`.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         if !self.has_room(limit) {
             return Enqueued::Full;

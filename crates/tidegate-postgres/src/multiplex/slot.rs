@@ -29,7 +29,7 @@ pub(super) struct SlotState {
     /// Whether a task is opening or driving the slot's connection.
     claimed: bool,
     /// The time until which the slot stays empty because its previous connection failed; `None` if
-    /// that one did not fail, or if there was none.
+    /// the previous connection did not fail, or if there was none.
     empty_until: Option<Instant>,
 }
 

@@ -93,8 +93,8 @@ impl Drop for DdlGuard {
 }
 
 impl PurityCache {
-    /// Whether a read or write whose text is pure may run user-defined code, because it mentions an
-    /// untrusted name. Without valid names the result is `true`.
+    /// Whether `statement`, a read or a write with a pure text, may nevertheless run user-defined
+    /// code because it mentions an untrusted name. Without valid names the result is `true`.
     pub(crate) fn is_impure(&self, statement: &Statement, purity: &CachedPurity) -> bool {
         let found = self.found.read();
         if !self.is_valid(&found, Instant::now()) {

@@ -189,10 +189,10 @@ async fn run_on(
     Ok(completions)
 }
 
-/// Whether a second attempt on the primary is useless, because the primary would answer the same or
-/// the client does not wait for the answer. All other errors may come from the replica's state. It
-/// may not have replayed a definition or a grant yet, may have cancelled the read because of the
-/// replay, may have refused a function, or may be gone.
+/// Whether a second attempt on the primary is useless, because the primary would report the same
+/// error, or because the client no longer waits. All other errors may come from the replica's
+/// state. It may not have replayed a definition or a grant yet, may have cancelled the read because
+/// of the replay, may have refused a function, or may be gone.
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Input(_) | Error::Deadline | Error::SinkClosed | Error::ResultTooLarge(_) => true,

@@ -45,7 +45,7 @@ impl<'a> HeldRows<'a> {
         }
     }
 
-    /// Whether rows were passed to the sink. The statement then cannot run again.
+    /// Whether rows were passed to the sink. If so, the statement cannot run again.
     pub(super) fn passes(&self) -> bool {
         self.passes.load(Ordering::Relaxed)
     }

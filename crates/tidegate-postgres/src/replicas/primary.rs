@@ -18,7 +18,7 @@ const LAG: Duration = Duration::from_millis(750);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
 /// ago is known.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The timeout for connecting to the primary, and the one for reading its position.
+/// The timeout of each of two steps: connecting to the primary, and reading its position.
 const LIMIT: Duration = Duration::from_millis(500);
 
 /// The primary of the cluster.

@@ -32,9 +32,10 @@ pub struct ReplicaStatus {
     /// Whether reads go to the replica, because it answers and is at most a second behind the
     /// primary.
     pub used: bool,
-    /// How many bytes of the primary's WAL it has not replayed; `None` while it does not answer.
+    /// How many bytes of the primary's WAL the replica has not replayed; `None` while the replica
+    /// does not answer.
     pub lag: Option<u64>,
-    /// How many reads it has answered.
+    /// How many reads the replica has answered.
     pub answered: u64,
     /// How many reads ran on the primary after they had failed on the replica.
     pub failed: u64,

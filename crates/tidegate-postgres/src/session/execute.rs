@@ -66,7 +66,7 @@ impl Connection {
     ) -> Result<Completion, AttemptError> {
         self.session.prefix = Prefix::default();
         // The side effects are recorded first, so that the session is reset even if the attempt
-        // fails at once.
+        // fails immediately.
         self.note_side_effects(task, false);
         let known = if self.may_use_cached(task).await? {
             self.session.statements.known(task, true)

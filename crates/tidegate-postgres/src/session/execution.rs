@@ -48,7 +48,7 @@ pub(super) struct Progress {
     pub(super) ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
     pub(super) held: bool,
-    /// Why a set could not be encoded; `None` if all sets could be encoded so far.
+    /// Why a set could not be encoded; `None` if this has not happened.
     pub(super) invalid: Option<InputError>,
 }
 

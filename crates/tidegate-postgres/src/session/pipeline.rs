@@ -25,6 +25,7 @@ pub(crate) enum PipelineFailure {
     NotPipelined,
     /// PostgreSQL refused the switch to the caller, or the sealed claims. Nothing has taken effect.
     RoleRefused(Error),
+    /// Any other failure.
     Failed(PipelineError),
 }
 

@@ -1,4 +1,4 @@
-//! Exchanges the messages of a pipeline. Each of its statements is a *step*.
+//! Exchanges the messages of a pipeline. Each statement of the pipeline is a *step*.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// The timeout for the cancel request, and again for the end of the cancelled pipeline.
+/// The timeout of the cancel request. After this request, the cancelled pipeline has the same time
+/// to end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.
@@ -44,7 +45,7 @@ pub(super) struct PipelineRun<'a> {
     pub(super) overdue: bool,
     /// The parameter set that could not be sent: the index of its step, and the error.
     pub(super) invalid: Option<(usize, InputError)>,
-    /// The first error of a sink that came too late to stop the commit: the index of the step, and
+    /// The first error that a sink reported too late to stop the commit: the index of the step, and
     /// the error.
     pub(super) refused: Option<(usize, Error)>,
 }

@@ -21,8 +21,8 @@ pub(crate) struct StatementCache {
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// A counter that increases with each use of a statement and each new name. Uses are ordered by
-    /// it, and names contain it to be unique.
+    /// A counter that increases with each use of a statement and each new name. It orders the uses,
+    /// and it makes the names unique.
     clock: u64,
     /// The names of statements that were removed from the cache and for which no Close has been
     /// queued yet.

@@ -29,7 +29,7 @@ pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// Appends text as it is, but with U+FFFD for bytes that are not UTF-8.
+/// Appends text unchanged, except that bytes that are not UTF-8 become U+FFFD.
 #[inline]
 pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     match std::str::from_utf8(text) {
@@ -42,7 +42,7 @@ pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
 enum Scan {
     /// Contains only ASCII characters that need no escape.
     Plain,
-    /// Only ASCII, some of which needs an escape.
+    /// Contains only ASCII characters, some of which need an escape.
     Escapes,
     /// Contains bytes beyond ASCII, which may be invalid UTF-8, and possibly characters that need
     /// an escape.
@@ -80,8 +80,8 @@ fn scan(text: &[u8]) -> Scan {
     }
 }
 
-/// Not zero exactly if a byte of `word` is below 0x20, a quote or a backslash. The bits do not show
-/// which byte of the word it is.
+/// Returns a number other than zero if, and only if, a byte of `word` is below 0x20, a quote or a
+/// backslash. The number does not show which byte of the word this is.
 #[inline]
 fn specials(word: u64) -> u64 {
     let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;

@@ -175,6 +175,8 @@ impl ValueWriter {
 /// The kind of column from which a GeoJSON geometry is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GeometrySource {
+    /// A column of PostGIS `geometry` or `geography`.
     PostGis,
+    /// A column of a built-in geometric type.
     BuiltIn,
 }

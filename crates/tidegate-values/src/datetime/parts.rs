@@ -27,7 +27,7 @@ pub(super) struct Parts {
     pub(super) checks: Vec<(u8, i64)>,
     /// Whether missing parts are taken from 1970-01-01 00:00:00.
     pub(super) filled: bool,
-    /// Whether the text may continue after the format.
+    /// Whether the text may continue after the part that the format describes.
     pub(super) trailing: bool,
 }
 

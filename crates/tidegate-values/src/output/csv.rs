@@ -2,8 +2,9 @@
 
 use bytes::BytesMut;
 
-/// Ends a field that consists of the output from `start` on. Quotes the field if it contains a
-/// comma, a quote or a line break, or if it is empty, because an unquoted empty field is NULL.
+/// Ends the field that begins at `start` in `out` and extends to the end of `out`. Quotes the field
+/// if it contains a comma, a quote or a line break, or if it is empty, because an unquoted empty
+/// field is NULL.
 #[inline]
 pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     let field = &out[start..];

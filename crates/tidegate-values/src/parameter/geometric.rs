@@ -155,7 +155,8 @@ fn point_member(
 }
 
 /// The value of a required member, or an error with the path of the member if it is missing. The
-/// returned value has the path of the enclosing object; callers replace it in errors of their own.
+/// returned value has the path of the enclosing object; callers replace this path in errors of
+/// their own.
 fn member<'a>(
     value: Value<'a>,
     name: &str,

@@ -41,8 +41,8 @@ pub struct Config {
     /// The permits for sessions of administration, which are open outside of any pool. Clones share
     /// the permits.
     pub sessions: Arc<Semaphore>,
-    /// How many ordinary sessions read the changes of databases (outboxes). Clones share the
-    /// number.
+    /// The number of ordinary sessions that read the changes of databases from outboxes. Clones
+    /// share this number.
     pub streams: Arc<AtomicUsize>,
     /// The time limit for opening a connection.
     pub connect_timeout: Duration,
