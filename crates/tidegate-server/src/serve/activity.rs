@@ -28,7 +28,7 @@ pub(crate) struct ConnectionActivity {
     read_before: AtomicU64,
     http2: AtomicBool,
     /// Whether the response in progress has no length, so that only the end of the connection marks
-    /// its end. If such a response is aborted, the connection is reset, because after a normal
+    /// its end. If such a response is incomplete, the connection is reset, because after a normal
     /// close the response would look complete.
     closes_after: AtomicBool,
     /// Whether a request has waited for its response so long that the service should check whether
