@@ -25,7 +25,8 @@ const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.
 pub const CLIENT_LEFT: u16 = 499;
-/// The size in bytes of the largest request body that is stored until its request has ended.
+/// The size in bytes of the largest request body that is kept in memory until its request has
+/// ended.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
 /// The recent requests of all tenants.
@@ -65,8 +66,8 @@ pub struct RecentStatement {
     status: u16,
     error: Option<&'static str>,
     sqlstate: Option<String>,
-    /// The text without values. `None` if the body was too long to be stored, or if PostgreSQL
-    /// could not parse the text.
+    /// The statement's text without values. `None` if the body was too long to be stored, or if
+    /// PostgreSQL could not parse the text.
     statement: Option<String>,
 }
 
@@ -76,7 +77,7 @@ struct TenantActivity {
     /// The number of requests and errors in each second; the index is the second modulo
     /// [`SECONDS`].
     counts: Box<[(u32, u32); SECONDS]>,
-    /// The newest second for which counts are stored.
+    /// The newest second for which counts are stored, in seconds since 1970.
     last: i64,
     statements: VecDeque<RecentStatement>,
 }

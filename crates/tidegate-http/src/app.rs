@@ -105,9 +105,9 @@ impl App {
         AppBuilder::new(executor, issuer, store)
     }
 
-    /// Removes the default user of `database` from the cache, and the users that tokens of external
-    /// issuers name. Call this function when the tenant's users or settings have changed. Without
-    /// the call, the change takes effect after five seconds.
+    /// Removes the cached users of `database`: the default user, and the users that tokens of
+    /// external issuers name. This function must be called when the tenant's users or settings have
+    /// changed. Without the call, the change takes effect after five seconds.
     pub fn forget_users(&self, database: &str) {
         self.0.default_users.forget(database);
         if let Some(tokens) = &self.0.external_tokens {
@@ -115,9 +115,9 @@ impl App {
         }
     }
 
-    /// Reads the external issuers of all tenants again if they have changed. Call this function
-    /// when a node has changed an issuer, and also every few seconds, because a notification may be
-    /// lost.
+    /// Reads the external issuers of all tenants again if they have changed. This function must be
+    /// called when any node has changed an issuer, and also every few seconds, because a
+    /// notification may be lost.
     ///
     /// # Errors
     ///
@@ -130,7 +130,8 @@ impl App {
         }
     }
 
-    /// The management of external issuers; `None` if the app accepts no external issuers.
+    /// The directory in which owners manage external issuers; `None` if the app accepts no tokens
+    /// of external issuers.
     pub fn external_issuers(&self) -> Option<&IssuerDirectory> {
         self.0.external_issuers.as_ref()
     }

@@ -30,7 +30,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The login of the caller's statements; `None` if they run as the service itself.
+    /// The login that the caller's statements use; `None` if they run as the service itself.
     pub fn login(&self) -> Option<&Login> {
         match &self.principal {
             Principal::Role(login) => Some(login),
@@ -70,9 +70,9 @@ impl Caller {
         matches!(role_use, Some(RoleUse::Member(_)))
     }
 
-    /// The caller's login if it is a default user's, with or without a token; otherwise `None`.
-    /// Anyone can get a token of a default user, because the guest grant needs no secret. Therefore
-    /// limits on anonymous callers also apply to callers with a token of a default user.
+    /// The caller's login if the caller runs as a default user, with or without a token; otherwise
+    /// `None`. Anyone can get a token of a default user, because the guest grant needs no secret.
+    /// Therefore limits on anonymous callers also apply to callers with a token of a default user.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
             .filter(|login| login.role_use == RoleUse::Anonymous)

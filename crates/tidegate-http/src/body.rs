@@ -87,7 +87,7 @@ impl Body {
     }
 
     /// Adds a watcher. The access log adds the first watcher, the connection the second. If the
-    /// body has no bytes, the watcher is completed at once.
+    /// body has no bytes, `watch` calls the watcher's `complete`.
     ///
     /// # Panics
     ///
@@ -197,8 +197,8 @@ impl Content {
             }),
             Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
         };
-        // The content has ended or failed. It is dropped at once to release what it holds, such as
-        // a reservation.
+        // The content has ended or failed. It is dropped here to release what it holds, such as a
+        // reservation.
         if !matches!(next, Some(Ok(_))) {
             *self = Self::Empty;
         }

@@ -82,7 +82,8 @@ impl Challenge {
 /// The code for a token whose scopes do not allow the request.
 pub(crate) const INSUFFICIENT_SCOPE: &str = "INSUFFICIENT_SCOPE";
 
-/// This is a macro and not a function, because the level of a `tracing` event must be a constant.
+/// Logs a failure. This is a macro and not a function, because the level of a `tracing` event must
+/// be a constant.
 macro_rules! failed {
     ($level:ident, $failure:ident, $context:ident, $cause:ident) => {
         tracing::$level!(
@@ -210,7 +211,7 @@ impl ApiError {
         failure
     }
 
-    /// 406: the client accepts no format that the service has for the response.
+    /// 406: the service can produce the response in none of the formats that the client accepts.
     pub fn not_acceptable(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
@@ -226,7 +227,7 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
     }
 
-    /// 415: the body has another format than the path expects.
+    /// 415: the format of the body is not one that the path accepts.
     pub fn unsupported_media_type(message: &'static str) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -23,8 +23,8 @@ use identity::Identities;
 
 pub(crate) use identity::ExternalUser;
 
-/// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
-/// the tokens take about three times this size in addition.
+/// The maximum size of all cached tokens together in bytes. Each token counts twice, because the
+/// cache holds two copies. The claims of the tokens take about three times this size in addition.
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
@@ -46,7 +46,7 @@ pub(crate) struct ExternalToken {
     text: Box<str>,
     issuer: Arc<TenantIssuer>,
     token: VerifiedToken,
-    /// Whether the token was verified for a request that named the database.
+    /// Whether the request for which the token was verified named a database.
     named_database: bool,
     /// A number that identifies the token, in place of the id of an OAuth session.
     session: SessionId,
@@ -123,9 +123,9 @@ impl ExternalTokens {
     ///
     /// # Errors
     ///
-    /// 401 if the token is invalid, or its issuer is none of the tenant's; 403 if the token names
-    /// neither a user nor a group of the tenant; 503 if the keys of the issuer cannot be loaded, or
-    /// if the store is down.
+    /// 401 if the token is invalid, or the tenant does not accept its issuer; 403 if the token
+    /// names neither a user nor a group of the tenant; 503 if the keys of the issuer cannot be
+    /// loaded, or if the store is down.
     pub(crate) async fn user(
         &self,
         own: &Issuer,
@@ -157,8 +157,9 @@ impl ExternalTokens {
         Ok(user)
     }
 
-    /// Makes the next request with each token of the tenant `database` read its user again. Until
-    /// then, a token could run as the role of a user who was made a member, and the role is gone.
+    /// Removes the cached users of the tenant `database`, so that the next request with each token
+    /// reads the token's user again. A cached user may have a role that was dropped, because the
+    /// user was made a member.
     pub(crate) fn forget_users(&self, database: &str) {
         for (_, token) in self.verified.iter() {
             if token.issuer.record().database == database {

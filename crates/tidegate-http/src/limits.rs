@@ -47,12 +47,12 @@ pub struct Timeouts {
     pub header: Duration,
     /// How long a connection may exist without a request.
     pub idle: Duration,
-    /// How long a request body may take in addition to the time that it takes at `body_rate`. The
-    /// same value is the timeout for the next byte, however fast the earlier bytes came.
+    /// How long a request body may take in addition to the time that it takes at `body_rate`. It is
+    /// also the longest allowed wait for the next bytes, however fast the earlier bytes came.
     pub body: Duration,
     /// The lowest rate of a request body, in bytes per second.
     pub body_rate: u64,
-    /// How long a client may take no bytes of a response before the connection is closed.
+    /// The connection is closed if the client reads no bytes of a response for this time.
     pub write: Duration,
     /// How long running requests may continue after the shutdown has begun.
     pub drain: Duration,

@@ -40,7 +40,7 @@ pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 
 #[derive(Debug)]
 struct BudgetState {
-    /// The bytes that are not reserved.
+    /// The number of bytes that are not reserved.
     free: u64,
     /// The bytes that all anonymous callers together hold.
     anonymous: u64,

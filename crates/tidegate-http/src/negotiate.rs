@@ -202,7 +202,7 @@ impl Preferences {
         Ok(())
     }
 
-    /// Lowers `wait` to `most` if it is larger.
+    /// Lowers `wait` to `most` if `wait` is longer.
     pub fn within(mut self, most: Duration) -> Self {
         self.wait = self.wait.map(|wait| wait.min(most));
         self

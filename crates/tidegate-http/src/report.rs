@@ -36,8 +36,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Stores the body until the request has ended, so that its statement can be shown to the
-    /// tenant's owner. If the body is too long, stores an empty body.
+    /// Keeps the body until the request has ended, so that the tenant's owner can see its
+    /// statement. If the body is too long, keeps an empty body instead.
     pub fn keep_body(&mut self, body: &Bytes) {
         if body.len() <= LONGEST_BODY {
             self.body = Some(body.clone());

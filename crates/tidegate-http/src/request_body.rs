@@ -14,8 +14,8 @@ use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
 /// How many bytes are read and discarded if a body is too large. Many clients read the response
-/// only after they have sent the whole body. If the service closed the connection at once, these
-/// clients would see a broken connection instead of the error.
+/// only after they have sent the whole body. If the service closed the connection without reading
+/// the body, these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
@@ -125,8 +125,8 @@ where
 }
 
 /// The deadline for the next bytes, after `size` bytes were received. Each byte extends the
-/// deadline by the time that a byte takes at the lowest rate. The deadline is never later than the
-/// timeout from now.
+/// deadline by the time that a byte takes at the lowest rate. The new deadline is at most the
+/// timeout `body` from now.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);
@@ -154,7 +154,8 @@ where
     }
 }
 
-/// Reads and discards a body. Returns whether the body ended within `most` bytes and `time`.
+/// Reads and discards a body, but at most `most` bytes and for at most `time`. Returns whether the
+/// body ended within these limits.
 pub async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
 where
     B: http_body::Body<Data = Bytes> + Unpin,

@@ -10,7 +10,7 @@ use tidegate_sql::{InputError, Statement};
 const LONGEST: usize = 4 * 1024;
 /// How many bytes of text are cached. The parsed statements take about the same amount in addition.
 const CAPACITY: u64 = 512 * 1024;
-/// The expected number of cached statements. The cache allocates memory for this number.
+/// The expected number of cached statements. The initial size of the cache is computed from it.
 const USUAL_NUMBER: usize = 2_048;
 
 /// Parsed statements by their text. All tenants share them, because parsing depends on the text

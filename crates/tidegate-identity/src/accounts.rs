@@ -24,7 +24,8 @@ pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
-    /// lock, because waiting for the cluster-wide lock holds a connection.
+    /// lock, so that at most one change of a node waits for the cluster-wide lock. Each waiting
+    /// change occupies a connection.
     next: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
@@ -56,9 +57,9 @@ impl Accounts {
     }
 
     /// Creates a user. The record is created first, to reserve the name, and then the role. If the
-    /// user has properties or is the default user, the claims that policies read for the role are
-    /// written at the end. After an error the role and the record are dropped again. A member is
-    /// only a record; the role of its group is created if missing.
+    /// user has properties or is the default user, its claims, which policies read, are written
+    /// last. After an error the role and the record are dropped again. A member is only a record;
+    /// the role of its group is created if missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
@@ -73,8 +74,9 @@ impl Accounts {
     /// Changes a user. If the user is a member, only the record changes, and the role of a new
     /// group is created if it is missing.
     ///
-    /// The role of a user who becomes the default user is limited before the record is written. The
-    /// limits of the role of a former default user are removed after the record was written.
+    /// If the user becomes the default user, resource limits are set on its role before the record
+    /// is written. If the user stops being the default user, these limits are removed after the
+    /// record was written.
     ///
     /// Group changes alter the role first, then the record. Therefore the record never shows a
     /// right as revoked while the role still has the right. If the node dies between the two steps,
@@ -155,8 +157,8 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Checks whether [`Accounts::drop`] would fail, and fails with the same error. With this
-    /// check, a request to drop several users drops all of them or none.
+    /// Fails with the same error as [`Accounts::drop`] would. Changes nothing. With this check, a
+    /// request to drop several users drops all of them or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

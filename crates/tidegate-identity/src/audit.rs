@@ -105,7 +105,7 @@ impl AuditEvent {
         }
     }
 
-    /// The detail of the event, or else the detail of the event's kind.
+    /// The detail of the event. If the event has none, the detail of its kind.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().or(self.kind.detail())
     }
@@ -134,7 +134,7 @@ impl AuditEvent {
         }
     }
 
-    /// The same event with a client, if any.
+    /// The same event with the id of an OAuth client; `None` if it concerns no client.
     #[must_use]
     pub fn with_client(self, id: Option<&str>) -> Self {
         Self {

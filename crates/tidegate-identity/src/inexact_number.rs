@@ -13,7 +13,8 @@ pub fn inexact_number(object: &Map<String, Value>) -> Option<String> {
     members.find_map(|(name, value)| in_value(value).map(|rest| format!("{name}{rest}")))
 }
 
-/// The path below a value. It is empty if the value itself is the number.
+/// The path from a value to its first inexact number. The path is empty if the value itself is the
+/// number; `None` if there is no such number.
 fn in_value(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => {

@@ -84,9 +84,9 @@ impl PasswordHasher {
         self.pool.run(self.hashing(password, random)?).await?
     }
 
-    /// The hashes of the new passwords of an array of users, each with the index of its user. Over
-    /// all arrays, at most as many passwords as there are hashing threads are hashed or queued at a
-    /// time. So the password of a sign-in waits only a short time.
+    /// The hashes of the new passwords of an array of users, each with the index of its user. All
+    /// calls together hash or queue at most one password per hashing thread at a time. So the
+    /// password of a sign-in waits only a short time.
     ///
     /// Errors: those of [`Self::hash`], with the index of the user.
     pub(crate) async fn hash_all(
@@ -120,8 +120,8 @@ impl PasswordHasher {
         Ok(move || hash(&password, &salt, cost))
     }
 
-    /// Verifies a password against a user's hash `known`. Without a hash, verifies against the
-    /// dummy hash, which takes the same time and always fails.
+    /// Verifies a password against `known`, the user's stored hash. If `known` is `None`, verifies
+    /// against the dummy hash, which takes the same time and always fails.
     pub(crate) async fn verify(
         &self,
         password: &Secret,

@@ -26,8 +26,8 @@ pub(crate) const EMAIL: &str = "letter";
 /// cannot keep the user from getting a link. The laxer limit is safe, because a link is valid only
 /// in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
-/// The scope of the counters of new records of people. There is one counter for each external
-/// issuer.
+/// The scope of the counters of records that are created for people with tokens of an external
+/// issuer. There is one counter for each external issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
 /// The scope of the counters of uses of a link.
 const LINK: &str = "link";
@@ -52,7 +52,7 @@ pub struct RateLimits {
     pub sign_in_emails: AttemptLimit,
     /// The limit on email messages that are requested from one address.
     pub emails_per_address: AttemptLimit,
-    /// The limit on new records of people of one external issuer.
+    /// The limit on records that are created for people with tokens of one external issuer.
     pub external_members: AttemptLimit,
 }
 
@@ -70,7 +70,7 @@ impl Default for RateLimits {
     /// - 60 sign-ups in an hour.
     /// - 20 email messages in an hour. The wait is then an hour.
     ///
-    /// For each external issuer of a tenant: 300 new records of people in a minute.
+    /// For each external issuer of a tenant: records for 300 new people in a minute.
     ///
     /// The wait is a minute unless another wait is given above.
     fn default() -> Self {

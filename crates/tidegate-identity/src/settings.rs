@@ -62,7 +62,7 @@ pub struct Lifetimes {
     pub sign_up_link: Duration,
     /// How long the link that resets a password is valid.
     pub reset_link: Duration,
-    /// The maximum time between the display of a page and the use of a passkey on it.
+    /// The maximum time from the display of a page to the use of a passkey on this page.
     pub passkey: Duration,
     /// How long the link that signs in by email is valid.
     pub email_sign_in: Duration,

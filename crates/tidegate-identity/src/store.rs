@@ -24,9 +24,9 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 pub enum WriteOutcome {
     /// The record was written.
     Done,
-    /// Update: the record does not exist, or was changed concurrently.
+    /// After an update: the record does not exist, or was changed concurrently.
     Missing,
-    /// After an insert: the name is taken, or the role of a user is taken.
+    /// The name of the new record is taken, or another user has the role.
     Taken,
     /// The tenant has another default user.
     DefaultUserTaken,

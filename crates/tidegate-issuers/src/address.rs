@@ -1,5 +1,5 @@
-//! Decides to which addresses requests for keys may go. Without a limit, a tenant could use
-//! requests for keys to reach the network of the service (server-side request forgery).
+//! Decides to which addresses requests for the keys of issuers may go. Otherwise the owner of a
+//! tenant could make the service send requests into its own network (server-side request forgery).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -23,7 +23,8 @@ impl Network {
     }
 }
 
-/// The IPv4 networks that are not globally reachable, by the IANA special-purpose address registry.
+/// The IPv4 networks that are not globally reachable, according to the IANA special-purpose address
+/// registry.
 const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -64,9 +65,9 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves a name, and returns only the addresses to which requests may go. The addresses are
-/// checked after the resolution, so that a name cannot resolve to one address for the check and to
-/// another address for the connection.
+/// Resolves a host name, and returns only the addresses to which requests may go. The addresses are
+/// checked after the resolution, so that a host name cannot resolve to one address for the check
+/// and to another address for the connection.
 #[derive(Debug)]
 pub(crate) struct Resolver(pub(crate) Network);
 

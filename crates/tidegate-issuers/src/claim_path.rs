@@ -70,8 +70,9 @@ impl ClaimPath {
         segments.any(|segment| matches!(segment, Segment::Index(_)))
     }
 
-    /// Copies the value at this path to the same path in `target`, and creates the objects on the
-    /// way. Does nothing if there is no value, and for a path with an index.
+    /// Copies the value at this path to the same path in `target`, and creates the objects above
+    /// the value if they are missing. Does nothing if there is no value, and for a path with an
+    /// index.
     pub(crate) fn copy(&self, claims: &Map<String, Value>, target: &mut Map<String, Value>) {
         let Some(value) = self.find(claims).filter(|_| !self.has_index()) else {
             return;
@@ -85,7 +86,8 @@ impl ClaimPath {
                 return;
             };
             let child = object.entry(name).or_insert_with(|| Map::new().into());
-            // A shorter path was copied before: the whole object, or a value that is not an object.
+            // A beginning of this path was copied before. So `target` has the whole object already,
+            // or a value that is not an object.
             let Value::Object(child) = child else { return };
             object = child;
         }

@@ -11,7 +11,7 @@ use crate::{
     SettingsError, SignatureAlgorithm,
 };
 
-/// The largest number of issuers of a tenant.
+/// The maximum number of issuers of one tenant.
 const MOST_ISSUERS: usize = 20;
 /// The longest name of an issuer, in bytes.
 const MAX_NAME: usize = 64;
@@ -126,8 +126,8 @@ impl IssuerDirectory {
         }
     }
 
-    /// The issuers of a tenant, sorted by name. Issuers whose settings this release cannot read are
-    /// left out.
+    /// The issuers of a tenant, sorted by name. Issuers whose settings this release of the program
+    /// cannot read are left out.
     pub async fn list(&self, database: &str) -> Result<Vec<IssuerRecord>, DirectoryError> {
         Ok(self.issuers.issuers(database).await?)
     }
@@ -140,8 +140,8 @@ impl IssuerDirectory {
         found.ok_or_else(|| DirectoryError::NotFound(name.to_owned()))
     }
 
-    /// Checks that a tenant has an issuer of this name, also one whose settings this release cannot
-    /// read; [`DirectoryError::NotFound`] otherwise.
+    /// Checks that a tenant has an issuer of this name; otherwise [`DirectoryError::NotFound`]. An
+    /// issuer whose settings this release cannot read counts too.
     pub async fn require(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
         let names = self.issuers.issuer_names(database).await?;
         if names.iter().any(|known| known == name) {
@@ -151,8 +151,8 @@ impl IssuerDirectory {
         }
     }
 
-    /// Adds an issuer. If the default role is not a user, makes the group of this name able to log
-    /// in, and creates the group if it does not exist.
+    /// Adds an issuer. If the default role in the settings is not a user, makes the role of the
+    /// group of this name able to log in. Creates the group if it does not exist.
     pub async fn create(
         &self,
         database: &str,

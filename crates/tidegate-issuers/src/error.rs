@@ -1,4 +1,4 @@
-//! The errors of settings (the owner can correct them), of tokens (the caller can correct them),
+//! The errors of settings, which the owner can correct; of tokens, which the caller can correct;
 //! and of requests to an issuer.
 
 use crate::ClaimPath;
@@ -106,7 +106,7 @@ pub enum TokenError {
         /// The type that was expected.
         expected: &'static str,
     },
-    /// The keys of the issuer cannot be loaded. The client may retry.
+    /// The keys of the issuer cannot be loaded now. A later attempt may succeed.
     #[error("the keys of the issuer cannot be loaded: {0}")]
     Unavailable(FetchError),
 }

@@ -13,10 +13,11 @@ use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorith
 
 /// The maximum length of a subject, and of the name of a user or role, in bytes.
 const MAX_NAME: usize = 255;
-/// The largest number of roles in a token that is accepted.
+/// The maximum number of roles in a token. A token with more roles is refused.
 const MOST_ROLES: usize = 256;
-/// The start of the year 10000. A later time is an error of the issuer, for example a time in
-/// milliseconds, and the token would be valid for ever.
+/// The start of the year 10000, in seconds since 1970. A token with a later time is refused. Such a
+/// time is an error of the issuer, for example a time in milliseconds, and the token would never
+/// expire.
 const LATEST: f64 = 253_402_300_800.0;
 
 /// A configured issuer. Share it in an `Arc`.
@@ -83,8 +84,8 @@ impl Issuer {
     }
 
     /// Checks the times of a token that this issuer has verified before, without waiting for I/O.
-    /// Returns `false` if the issuer has other keys now, or if its keys were loaded too long ago to
-    /// be used. The token must then be verified again. Starts to load the keys in a task if they
+    /// Returns `false` if the token must be verified again, because the issuer has other keys now
+    /// or its keys were loaded too long ago to be used. Starts to load the keys in a task if they
     /// are no longer fresh.
     ///
     /// # Errors

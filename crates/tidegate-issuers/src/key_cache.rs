@@ -12,9 +12,10 @@ use crate::key_set::{KeySet, SignatureCheck};
 use crate::token::Token;
 use crate::{FetchError, SignatureAlgorithm, TokenError};
 
-/// The age at which the keys are loaded again. While they are loaded, requests use the cached keys.
+/// The age at which cached keys are loaded again. Until the new keys have arrived, requests use the
+/// cached keys.
 const FRESH: Duration = Duration::from_mins(10);
-/// How long keys are used while the issuer cannot be reached.
+/// The maximum age of cached keys that are used because the issuer cannot be reached.
 const USABLE: Duration = Duration::from_hours(24);
 /// The minimum time between two requests for keys, so that callers with invented key ids cannot
 /// cause many requests.
@@ -148,8 +149,8 @@ impl KeyCache {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         let (keys, at) = (Arc::new(keys), Instant::now());
         match &mut *loaded {
-            // If the keys are unchanged, the key set remains the same value, so that cached tokens
-            // stay valid.
+            // If the keys are unchanged, the cached key set is not replaced, so that cached tokens
+            // remain valid.
             Some(loaded) if *loaded.keys == *keys => loaded.at = at,
             loaded => *loaded = Some(Loaded { keys, at }),
         }

@@ -80,7 +80,7 @@ pub(crate) enum SignatureCheck {
 
 impl KeySet {
     /// Reads the keys that can verify signatures. Keys of unknown kinds and keys for encryption are
-    /// skipped (RFC 7517, section 5). `None` if no key is left.
+    /// skipped (RFC 7517, section 5). `None` if no key remains.
     pub(crate) fn read(document: KeySetDocument) -> Option<Self> {
         let document = document.keys;
         let keys = document.iter().take(MOST_KEYS);

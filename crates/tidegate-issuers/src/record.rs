@@ -37,14 +37,14 @@ pub enum NamedRole {
 ///
 /// [`IssuerRegistry::reload`]: crate::IssuerRegistry::reload
 pub trait ExternalIssuerStore: Send + Sync {
-    /// A text that differs after every change of any record.
+    /// The version of the records: a text that changes whenever a record is changed.
     fn issuers_version(&self) -> StoreFuture<'_, String>;
 
     /// The issuers of all tenants, except issuers whose settings this release cannot read.
     fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>>;
 
-    /// The issuers of a tenant, sorted by name. Issuers whose settings this release cannot read are
-    /// left out.
+    /// The issuers of a tenant, sorted by name. Issuers whose settings this release of the program
+    /// cannot read are left out.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
     /// The names of all issuers of a tenant, sorted. The list includes issuers whose settings this

@@ -1,5 +1,5 @@
 //! The issuers of all tenants, in memory. The issuer of a token is found without I/O, so that
-//! tokens of unknown issuers cost nothing.
+//! tokens of unknown issuers cause no requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,8 +20,8 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers as they were at `version` of the store's records, by their URL. `version` is `None`
-/// before the first load.
+/// The issuers by their URL, as they were when the records in the store had this `version`.
+/// `version` is `None` before the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,
@@ -39,8 +39,8 @@ pub struct TenantIssuer {
 /// The reason why no issuer was selected to verify a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
-    /// accept tokens of this issuer.
+    /// No tenant accepts tokens of this issuer. If the request names a tenant, only this tenant
+    /// counts.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
     /// The issuer is known, but the token is for none of the expected audiences.
@@ -87,9 +87,9 @@ impl IssuerRegistry {
         &*self.store
     }
 
-    /// Selects the issuer that must verify a token, by the token's issuer URL and audience. With
-    /// `database`, only issuers of this tenant are considered. Without it, the issuers that match
-    /// must belong to one tenant. No claim of the token has been verified yet.
+    /// Selects the issuer that must verify a token, by the token's issuer URL and audience. If
+    /// `database` is given, only issuers of this tenant are considered. Otherwise all issuers that
+    /// match must belong to the same tenant. No claim of the token has been verified yet.
     pub fn select(
         &self,
         token: &UnverifiedToken,
@@ -185,7 +185,7 @@ impl IssuerRegistry {
     }
 }
 
-/// Logs the settings of a later release, which have no effect on this node.
+/// Logs the settings that only a later release knows. They have no effect on this node.
 fn warn_of_unknown_members(record: &IssuerRecord) {
     let unknown: Vec<_> = record.settings.unknown.keys().collect();
     if !unknown.is_empty() {

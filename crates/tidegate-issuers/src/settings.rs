@@ -17,9 +17,9 @@ const MOST_CLOCK_SKEW: u64 = 300;
 /// The settings of an issuer whose tokens a tenant accepts.
 ///
 /// Nodes of several releases read the same stored settings, so members that this release does not
-/// know are stored unchanged and have no effect. A later release may want a setting that restricts
-/// the accepted tokens. The setting must then replace a required member, so that older nodes refuse
-/// the issuer instead of ignoring the restriction.
+/// know are stored unchanged and have no effect. If a later release adds a setting that restricts
+/// the accepted tokens, the setting must replace a required member. Then older nodes refuse the
+/// issuer, and do not ignore the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
@@ -48,18 +48,18 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether a person in a group is recorded as a member of the tenant at the first request.
-    // It is stored only if it is true, because earlier releases refuse settings that they do not
-    // know.
+    // This member is stored only if it is true, because earlier releases refuse settings that they
+    // do not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
-    /// The paths of the claims that policies can read, for people in a group; `None` for all. A path
-    /// has no index. Claims that are not listed may be of any size.
+    /// The paths of the claims that policies can read, for people in a group; `None` for all. The
+    /// paths must not contain indexes. Claims that are not listed may have any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]
     pub clock_skew: u64,
-    /// The members of a later release.
+    /// The members that this release does not know, because a later release stored them.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -142,7 +142,8 @@ impl IssuerSettings {
 }
 
 impl SignatureAlgorithm {
-    /// The algorithm with this name, as in the header of a token; `None` if it is not supported.
+    /// The algorithm with this name, which is the name in the header of a token. `None` if the
+    /// algorithm is not supported.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
         Self::deserialize(name).ok()

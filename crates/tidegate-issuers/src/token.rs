@@ -110,8 +110,9 @@ impl Members {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The members; `None` if a name is there twice. Parsers differ in the member that they use
-    /// then, so another service could read other claims from the same token (RFC 7519, section 4).
+    /// The members; `None` if two members have the same name. Parsers differ in which of the two
+    /// they use, so another service could read other claims from the same token (RFC 7519, section
+    /// 4).
     fn distinct(self) -> Option<Map<String, Value>> {
         (!self.has_duplicate).then_some(self.members)
     }

@@ -15,7 +15,7 @@ pub enum Error {
          with ?tls=required"
     )]
     Unencrypted(String),
-    /// The sender is not a valid email address.
+    /// The sender's address is not a valid email address.
     #[error("invalid sender `{0}`, expected an email address such as Shop <shop@example.com>")]
     Sender(String),
 }

@@ -22,7 +22,7 @@ pub struct SmtpMailer {
 }
 
 impl SmtpMailer {
-    /// A mailer for the server at `url`, with `sender` in `From`.
+    /// A mailer for the SMTP server at `url`. Its messages have `sender` in `From`.
     ///
     /// `smtps://user:password@host` uses implicit TLS, and `smtp://…?tls=required` uses STARTTLS.
     /// Plain `smtp://host:port` is allowed only for a server on this machine.

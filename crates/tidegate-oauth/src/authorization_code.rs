@@ -11,7 +11,7 @@ pub struct AuthorizationCode {
     pub hash: SecretHash,
     /// The client that may redeem the code.
     pub client_id: String,
-    /// The redirect URI of the request, byte by byte.
+    /// The redirect URI, exactly as the authorization request gave it.
     pub redirect_uri: String,
     /// The S256 challenge (RFC 7636, section 4.2): 43 characters of base64url.
     pub challenge: String,

@@ -175,7 +175,7 @@ impl ClientDirectory {
     /// if it was public and becomes confidential.
     ///
     /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
-    /// at once. A client that becomes public loses its secrets at once.
+    /// immediately. So do all secrets of a client that becomes public.
     ///
     /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidField`] with the name of the
     /// invalid field, also if the change rotates the secret of a public client.

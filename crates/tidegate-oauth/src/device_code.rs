@@ -27,7 +27,7 @@ pub struct DeviceCode {
     pub state: DeviceState,
     /// The minimum time between two polls, in whole seconds.
     pub interval: Duration,
-    /// The time before which a poll is too early; `None` before the first poll.
+    /// Polls before this time are too early; `None` before the first poll.
     pub poll_at: Option<Timestamp>,
     /// When both codes expire.
     pub expires_at: Timestamp,

@@ -53,13 +53,13 @@ pub enum Error {
     /// `request_uri` or `registration` (Core 1.0, section 3.1.2.6).
     #[error("the parameter {0} is not supported")]
     UnsupportedParameter(&'static str),
-    /// The client wants no page, and the person must sign in.
+    /// The client requested no page, but the person must sign in.
     #[error("the person must sign in")]
     LoginRequired,
     /// The client requested no page, but the person must be asked for consent.
     #[error("the person must be asked for consent")]
     ConsentRequired,
-    /// The client wants no page, and the person must use a second factor.
+    /// The client requested no page, but the person must use a second factor.
     #[error("the person must use a page")]
     InteractionRequired,
     /// A response type other than `code` (RFC 6749, section 3.1.1).
@@ -90,11 +90,11 @@ pub enum Error {
     /// No device waits with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
-    /// This client requires a second factor, and requests of this grant have no parameter for its
+    /// This client requires a second factor, but requests of this grant have no parameter for the
     /// code.
     #[error("the client requires a second factor")]
     SecondFactorNeeded,
-    /// This user has a second factor, and requests of this grant have no parameter for its code.
+    /// This user has a second factor, but requests of this grant have no parameter for the code.
     #[error("the user has a second factor")]
     SecondFactorMissing,
     /// This client does not allow sign-up.
@@ -112,8 +112,8 @@ pub enum Error {
     /// There is no client with this id.
     #[error("unknown client")]
     UnknownClient,
-    /// There is no client with this id, for a request to the guest endpoint, which has an error
-    /// code of its own for it.
+    /// A request to the guest endpoint names an unknown client. The guest endpoint has a separate
+    /// error code for this case.
     #[error("unknown client")]
     UnknownGuestClient,
     /// The secret of a confidential client is wrong or missing, or a public client asks for

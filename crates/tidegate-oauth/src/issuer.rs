@@ -222,7 +222,7 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The public keys as a JWK set (RFC 7517), as JSON text. The text changes only when keys
+    /// The JSON text of a JWK set (RFC 7517) of the public keys. The text changes only when keys
     /// change, so it may be cached for minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()

@@ -68,8 +68,8 @@ pub enum GrantParameters {
 }
 
 impl TokenRequest {
-    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for
-    /// a code.
+    /// Parses a token request. The scopes of a code are those of the request for the code. So in a
+    /// request that redeems a code, `scope` is ignored.
     ///
     /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
     /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].

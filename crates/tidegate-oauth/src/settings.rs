@@ -63,7 +63,7 @@ pub struct Lifetimes {
     pub key_active: Duration,
     /// How long a key is published before it may sign.
     pub key_notice: Duration,
-    /// How long events are stored in the audit log.
+    /// How long an event is stored in the audit log.
     pub audit: Duration,
 }
 

@@ -43,8 +43,8 @@ pub struct PurgeBefore {
 /// The port to durable storage. Object safe; the issuer holds a `dyn IssuerStore`.
 pub trait IssuerStore: IdentityStore {
     /// Stores `fingerprint` if no fingerprint is stored yet; returns the stored fingerprint. The
-    /// call is atomic: if two nodes start at once with different master keys, one of them gets the
-    /// other's fingerprint.
+    /// call is atomic: if two nodes with different master keys start at the same time, one of them
+    /// gets the other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
 
     /// The client with this id, in any tenant.

@@ -28,7 +28,8 @@ pub(crate) struct Tokens {
     pub(crate) id_token: Option<String>,
 }
 
-/// A successful or failed token response. GitHub sends the members of an error with status 200.
+/// The members of a successful or a failed token response. They are one type, because GitHub
+/// reports errors with status 200.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: Option<String>,

@@ -27,7 +27,7 @@ pub(crate) struct Discovery {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenIdProvider {
     pub(crate) endpoints: Discovery,
-    /// Verifies ID tokens for the client.
+    /// The issuer that verifies the provider's ID tokens for the client.
     pub(crate) issuer: Arc<Issuer>,
 }
 
@@ -36,8 +36,8 @@ pub(crate) struct OpenIdProvider {
 pub(crate) struct DiscoveryCache(Mutex<Option<(OpenIdProvider, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The provider with this issuer URL, for a client. Its document is loaded if none was loaded
-    /// in the last hour.
+    /// The provider with this issuer URL, for a client. Its discovery document is loaded unless it
+    /// was loaded in the last hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,
@@ -97,7 +97,7 @@ async fn get<T: DeserializeOwned>(http: &reqwest::Client, url: &str) -> Result<T
     read(response).await
 }
 
-/// The JSON body of a response, which must be successful.
+/// The JSON body of a response. Fails unless the response is successful.
 pub(crate) async fn read<T: DeserializeOwned>(
     response: reqwest::Response,
 ) -> Result<T, OutboundError> {
@@ -105,7 +105,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
     serde_json::from_slice(&body(response).await?).map_err(OutboundError::new)
 }
 
-/// The body of a response, which must not be too large.
+/// The body of a response. Fails if it is larger than [`MAX_BODY`].
 pub(crate) async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, OutboundError> {
     let mut text = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(OutboundError::new)? {

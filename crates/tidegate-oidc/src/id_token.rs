@@ -35,7 +35,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// A boolean, which some providers send as a string.
+/// A boolean claim, which some providers send as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Flag {

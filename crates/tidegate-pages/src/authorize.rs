@@ -93,8 +93,8 @@ where
 struct Here<'a> {
     /// The URL of the page.
     path: &'a str,
-    /// The URL of the page without the parameters that require a sign-in, to which the browser comes
-    /// after one.
+    /// The URL to which the browser goes after a sign-in: the URL of the page without the
+    /// parameters that require a sign-in.
     next: &'a str,
 }
 

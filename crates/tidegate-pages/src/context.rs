@@ -113,12 +113,12 @@ impl<'a> PageContext<'a> {
         &self.cookie
     }
 
-    /// Returns `path` as the browser sees it, prefixed with the path of the issuer's URL.
+    /// The path that the browser sees: `path` after the path of the issuer's URL.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base())
     }
 
-    /// The path of the issuer's URL, which prefixes all paths.
+    /// The path of the issuer's URL. All paths of the service begin with it.
     fn base(&self) -> &str {
         tidegate_http::base_path::base_of(self.app.issuer().address())
     }

@@ -30,8 +30,8 @@ pub(super) fn read(headers: &HeaderMap, secure: bool) -> Option<Secret> {
         .map(|(_, value)| value);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let value = values.next()?;
-    // If there are two cookies with this name, another host may have set one of them, so neither
-    // is used.
+    // If there are two cookies with this name, neither is used, because another host may have set
+    // one of them.
     let alone = values.next().is_none();
     (alone && value.len() == LENGTH && value.bytes().all(plain)).then(|| Secret::new(value))
 }

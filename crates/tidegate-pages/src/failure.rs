@@ -8,10 +8,10 @@ use tidegate_http::report::{Context, Protocol};
 
 use crate::template::{self, FailureLinks};
 
-/// The service to which an error page links.
+/// The service whose pages an error page links to.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The issuer's URL, whose path prefixes all paths.
+    /// The issuer's URL. All paths of the service begin with the path of this URL.
     pub issuer: &'a str,
     /// Whether the service has the console and the documentation.
     pub has_console: bool,

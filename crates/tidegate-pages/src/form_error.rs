@@ -152,7 +152,7 @@ pub(super) fn request_error(error: Error) -> ApiError {
     }
 }
 
-/// The message beside the password that a page asks for; `None` if no password was given.
+/// The message that is shown beside the password field; `None` if no password was given.
 pub(super) fn wrong_password(error: IdentityError) -> Result<Option<FormError>, ApiError> {
     if matches!(error, IdentityError::ReauthenticationRequired) {
         return Ok(None);

@@ -12,9 +12,9 @@ pub(super) struct Purpose<'a> {
     pub(super) back: &'a str,
     /// The URL of the page after the sign-in.
     pub(super) next: &'a str,
-    /// Whether a person who is signed in must sign in again.
+    /// Whether even a person who is already signed in must sign in again.
     pub(super) again: bool,
-    /// The user name in the form, if a certain user is expected to sign in.
+    /// The user name with which the form is filled in, if a certain user is expected to sign in.
     pub(super) username: Option<&'a str>,
     /// The URL to which the browser finally goes; `None` if it is `back`.
     pub(super) returns_to: Option<&'a str>,

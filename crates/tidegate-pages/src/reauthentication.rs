@@ -14,7 +14,8 @@ use crate::template;
 pub(super) struct GuardedStep<'a> {
     /// The name of the step's form.
     pub(super) step: &'static str,
-    /// The purpose that the page shows, such as the words after "To" in "To remove a passkey, …".
+    /// The purpose of the step in words, which the page shows after "To": `remove a passkey` gives
+    /// "To remove a passkey, …".
     pub(super) purpose: &'a str,
     /// The hidden fields of the form.
     pub(super) fields: &'a [(&'a str, &'a str)],
@@ -32,8 +33,8 @@ pub(super) fn takes_password(browser: &Browser, error: &IdentityError) -> bool {
     about_password && browser.user.password_hash.is_some()
 }
 
-/// Shows the form of a step with a field for the password. Also shows `error`, unless it only says
-/// that a password is needed.
+/// Shows the form of a step with a field for the password. Also shows `error`, unless the error
+/// only says that a password is needed.
 pub(super) fn ask_for_password(
     context: &PageContext<'_>,
     browser: &Browser,

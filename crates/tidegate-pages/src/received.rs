@@ -17,7 +17,7 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, percent, request_body};
 
-/// A request for a page. Its head and its form have been read.
+/// A request for a page, whose head and form have been read.
 pub(super) struct Received<'a> {
     pub(super) app: &'a App,
     pub(super) head: &'a Parts,

@@ -31,7 +31,7 @@ where
         return Err(ApiError::sign_up_closed());
     }
     // A browser that came from the sign-in page returns to that page. There the user is already
-    // signed in, so a code is issued at once.
+    // signed in, so a code is issued without another page.
     let from_sign_in = context.parameter("response_type").is_some();
     let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
     let refused = if context.step() == Some("sign_up") {
@@ -56,7 +56,7 @@ where
 }
 
 /// Sends a message to confirm the email address if email is configured; the link in the message
-/// creates the user. Otherwise creates the user at once. The browser then goes to `next`, and
+/// creates the user. Otherwise creates the user immediately. The browser then goes to `next`, and
 /// finally to `returns_to`. The inner error is an error of the form.
 async fn create(
     context: &mut PageContext<'_>,

@@ -11,7 +11,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 
-/// The compression levels. They are low, because a response is compressed once and read once.
+/// The compression level of gzip; the next constant is the level of zstd. The levels are low,
+/// because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;
 /// The smallest response that is compressed, in bytes. For smaller responses, compression costs
@@ -24,7 +25,7 @@ const MAX_BUFFERED: usize = 64 * 1024;
 /// The media types that are never compressed.
 const UNCOMPRESSED: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
 
-/// A content coding that the service has (RFC 9110, section 8.4.1).
+/// A content coding that the service supports (RFC 9110, section 8.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Gzip,
@@ -47,8 +48,8 @@ impl Encoding {
                 }
             }
         }
-        // A `*` stands for the codings that are not listed. For zstd it is ignored, because some
-        // clients that send `*` do not support zstd.
+        // A `*` stands for the codings that are not listed. It is used for gzip, but not for zstd,
+        // because some clients that send `*` do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {
@@ -110,8 +111,9 @@ impl Encoder {
 pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>) {
     // A 304 must have the same `Vary` as the 200 would have (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
-    // A page contains a secret, and text that an attacker may choose. The compressed length of both
-    // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers them.
+    // Pages are not compressed. A page contains a secret, and text that an attacker may choose, and
+    // the compressed length of both would reveal the secret (BREACH). Events are not compressed,
+    // because they must be sent without delay, but an encoder would buffer them.
     let kind = response
         .headers()
         .get(CONTENT_TYPE)
@@ -135,7 +137,7 @@ pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>
         Content::Whole(bytes) if bytes.len() <= MAX_BUFFERED => {
             match whole(bytes, encoding) {
                 Ok(compressed) => Content::Whole(compressed),
-                // Without memory for an encoder, the response is sent uncompressed.
+                // If there is no memory for an encoder, the response is sent uncompressed.
                 Err(_) => return,
             }
         }

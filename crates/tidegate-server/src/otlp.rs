@@ -35,7 +35,7 @@ pub enum OtlpError {
     /// The collector cannot be reached.
     #[error("the collector cannot be reached")]
     Unreachable(#[source] std::io::Error),
-    /// The collector does not respond with HTTP, or does not respond in time.
+    /// The collector does not respond in time, or its response is not HTTP.
     #[error("the collector does not answer")]
     Silent,
     /// The collector responds with this status, which is not a success.

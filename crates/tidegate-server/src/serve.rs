@@ -25,7 +25,7 @@ use tidegate_http::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
-/// The maximum number of connections that a listener for operators serves at once.
+/// The maximum number of connections that a listener for operators serves at the same time.
 const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
 /// A socket that accepts connections, and the way to serve them.

@@ -8,8 +8,8 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 /// The milliseconds from 1970-01-01 to 2000-01-01. 2000-01-01 is the epoch of PostgreSQL's binary
 /// format.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
-/// The range of times, in milliseconds since 1970, that are written as a date. Times outside of
-/// this range are written as an infinity.
+/// The earliest time that is written as a date, in milliseconds since 1970; the next constant is
+/// the latest. Times outside of this range are written as `-infinity` or `infinity`.
 const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 9_000_000_000_000_000;
 

@@ -125,7 +125,7 @@ pub struct Migrated {
     pub to: u32,
 }
 
-/// The newest version of the schema, which this program migrates to.
+/// The version of the schema to which this program migrates.
 pub fn newest_version() -> u32 {
     MIGRATIONS.last().map_or(0, |(number, ..)| *number)
 }
@@ -167,8 +167,8 @@ fn newest(applied: &[u64]) -> Result<u32> {
     u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
 }
 
-/// The lowest number of an applied migration that this program does not know; `None` if it knows
-/// all.
+/// The lowest number of the applied migrations that this program does not know; `None` if it knows
+/// all of them.
 fn unknown(applied: &[u64]) -> Option<u32> {
     let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
     applied
@@ -196,7 +196,7 @@ async fn apply(transaction: &mut Box<dyn Transaction>, text: &str) -> Result<()>
     Ok(())
 }
 
-/// The statements of a file. Each of them ends with a semicolon at the end of a line.
+/// The statements of a migration's text. Each statement ends with a semicolon at the end of a line.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.split(";\n")
         .map(str::trim)

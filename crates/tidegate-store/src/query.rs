@@ -18,7 +18,7 @@ use crate::row::{self, Read, RowCollector};
 /// How long a statement on the control schema may take, including the wait for a connection.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A statement, which is parsed on first use. Its placeholders have names (`:name`). Values are
+/// A statement whose text is parsed on first use. Its placeholders have names (`:name`). Values are
 /// bound in the order in which the names first occur in the text.
 pub(crate) struct Query {
     text: &'static str,

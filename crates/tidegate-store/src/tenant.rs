@@ -37,7 +37,7 @@ static DELETE: Query = Query::new(
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from gone",
 );
 
-/// A tenant: a database that the service provides access to.
+/// The row of a tenant: a database that the service provides access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     /// The name of the database.
@@ -121,15 +121,15 @@ impl Tenants {
             .await
     }
 
-    /// Deletes the row of a tenant. Returns false if it does not exist.
+    /// Deletes the row of a tenant. Returns `false` if there is no such row.
     pub async fn delete(&self, name: &str) -> Result<bool> {
         let gone = self.database.row(&DELETE, &[&name], row::count).await?;
         Ok(gone == Some(1))
     }
 }
 
-/// Decodes the next value as an [`AnonymousSql`]. A check constraint ensures that the value is
-/// known.
+/// Decodes the next value as an [`AnonymousSql`]. A check constraint of the table ensures that this
+/// version knows the value.
 pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
     let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
     AnonymousSql::parse(row.text()?).ok_or_else(unknown)

@@ -6,7 +6,7 @@ use serde_json::Value;
 const LONGEST: usize = 1_000;
 
 /// The statement, document or method name in a request's body, without values. `None` if the body
-/// has none of them. For an array, uses only the first request.
+/// has none of them. If the body is an array, only its first request is used.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (first, more) = match &body {

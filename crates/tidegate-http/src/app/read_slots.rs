@@ -9,8 +9,8 @@ use std::time::Instant;
 use tidegate_sql::DatabaseName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum number of SQL statements of anonymous callers that this node runs at once in a
-/// database.
+/// The maximum number of SQL statements of anonymous callers that run at the same time on this node
+/// in one database.
 const SLOTS: usize = 4;
 
 /// The slot of a running statement. Dropping it frees the slot.

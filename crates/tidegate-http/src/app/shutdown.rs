@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::App;
 
-/// 2³² divided by the golden ratio. Its multiples, modulo 2³², are spread evenly, whatever their
-/// number is.
+/// 2³² divided by the golden ratio. Its first n multiples, modulo 2³², are spread evenly for every
+/// n.
 const GOLDEN: u32 = 0x9E37_79B9;
 
 /// The phase of the node's shutdown.
@@ -27,7 +27,7 @@ enum ShutdownPhase {
     /// The node still serves requests, but `/readyz` says that it will stop when `delay` has passed
     /// after `since`.
     Announced { since: Instant, delay: Duration },
-    /// The node accepts no connections, and ends when the requests in progress have ended.
+    /// The node accepts no new connections, and ends when the requests in progress have ended.
     Ending,
 }
 
@@ -74,7 +74,7 @@ impl App {
             .enter(ShutdownPhase::Announced { since, delay });
     }
 
-    /// Begins the last phase: the node accepts no connections, and ends when the requests in
+    /// Begins the last phase: the node accepts no new connections, and ends when the requests in
     /// progress have ended.
     pub fn begin_end(&self) {
         self.0.shutdown.enter(ShutdownPhase::Ending);
@@ -85,7 +85,7 @@ impl App {
         *self.0.shutdown.phase.borrow() != ShutdownPhase::Serving
     }
 
-    /// Watches the shutdown.
+    /// A value that waits for the phases of the shutdown.
     pub fn shutdown(&self) -> ShutdownWatch {
         self.0.shutdown.watch()
     }
@@ -97,7 +97,7 @@ impl App {
     }
 }
 
-/// Watches the shutdown of the node.
+/// Waits for the phases of the node's shutdown.
 #[derive(Clone, Debug)]
 pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 
@@ -132,8 +132,8 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Waits until the connection should be closed: at its time in the second half of the announced
-    /// delay, or when the node ends if that is earlier. Cancel safe.
+    /// Waits until the connection should be closed. This is at its time in the second half of the
+    /// announced delay, or earlier if the node ends earlier. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
         // The future is boxed, so that no connection needs memory for its timer before the

@@ -9,7 +9,7 @@ use tidegate_oauth::{Error, ErrorKind};
 use super::ApiError;
 
 impl ApiError {
-    /// The error for a failure at the endpoints that manage users and clients.
+    /// Converts an error of managing users, OAuth clients or their roles.
     pub fn from_accounts(error: impl Into<Error>) -> Self {
         let error = error.into();
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));

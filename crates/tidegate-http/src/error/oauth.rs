@@ -60,7 +60,7 @@ impl ApiError {
         }
     }
 
-    /// The error for a failure of the issuer to check a bearer token.
+    /// The error for a bearer token that the issuer refused or could not check.
     pub fn from_bearer(error: impl Into<oauth::Error>) -> Self {
         let error = error.into();
         match error.kind() {
@@ -124,8 +124,8 @@ impl ApiError {
     }
 }
 
-/// The status of a refused attempt: 429 if the caller has made too many attempts, 503 if the
-/// service is busy with attempts of other callers.
+/// The status of a refused attempt: 429 if there were too many attempts, 503 if the service is busy
+/// with other attempts.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
         oauth::Error::Identity(IdentityError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,

@@ -61,7 +61,8 @@ pub(super) struct Identities {
     groups: Arc<dyn GroupLogins>,
     users: Arc<dyn IssuerStore>,
     roles: Cache<String, (Option<NamedRole>, Instant)>,
-    /// Held while a group is made able to log in, so that only one request does this at a time.
+    /// Locked while the role of a group is made able to log in, so that only one request does this
+    /// at a time.
     enabling: Mutex<()>,
 }
 
@@ -184,8 +185,8 @@ impl Identities {
             return Ok(found);
         }
         let _guard = self.enabling.lock().await;
-        // Another request may have made the group able to log in while this one waited for the
-        // lock.
+        // While this request waited for the lock, another request may have made the group able to
+        // log in.
         let found = find().await?;
         if let Some(NamedRole::Group { group, .. }) = &found
             && cannot_log_in(&found)

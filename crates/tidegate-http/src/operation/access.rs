@@ -108,7 +108,7 @@ pub struct Permit {
 opaque_debug!(Permit);
 
 impl Permit {
-    /// The permission for a caller with full access. Only `options` restrict the statement.
+    /// The permission for a caller with full access. The statement is restricted only by `options`.
     pub fn full(options: QueryOptions) -> Self {
         Self {
             options,

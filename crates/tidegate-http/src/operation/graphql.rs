@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::authenticate::Caller;
 use crate::error::ApiError;
 
-/// The minimum size in bytes of a response that counts in the memory budget.
+/// Only responses of at least this size in bytes count in the memory budget.
 pub const LARGE: u64 = 256 * 1024;
 
 /// The GraphQL API of a schema as the caller sees it.

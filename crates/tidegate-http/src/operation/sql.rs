@@ -176,7 +176,7 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
 }
 
 /// Runs several statements in one transaction; the response is a JSON array. If a statement fails
-/// with a serialization failure (SQLSTATE 40001), the transaction is repeated once. The repetition
+/// with SQLSTATE 40001 (a serialization failure), the transaction is repeated once. The repetition
 /// is safe, because nothing was committed and nothing of the response has been sent.
 pub async fn many(
     app: &App,

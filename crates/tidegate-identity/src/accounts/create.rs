@@ -58,8 +58,9 @@ impl Accounts {
         error
     }
 
-    /// Drops a user that was just created and was never used. The name is free afterwards, because
-    /// no policy and no application knows the user. After [`Accounts::drop`] it may not be free.
+    /// Drops a user that was just created and was never used. Another user can then have the name,
+    /// because no policy and no application knows the dropped user. After [`Accounts::drop`], the
+    /// name may stay reserved.
     pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
         self.drop_role(user, false).await?;
         self.directory.drop_user(&user.key).await

@@ -110,9 +110,9 @@ impl Accounts {
     /// after the change. Repeating an interrupted conversion completes it.
     ///
     /// Errors: [`Error::InvalidField`] for the owner, the default user, a member without exactly
-    /// one group, and a name that is too long for a role; [`Error::NotFound`], also after a
-    /// concurrent change of the user; [`Error::Role`] when the role owns something and `reassign`
-    /// is not set.
+    /// one group, and a name that is too long for a role; [`Error::NotFound`] if the user does not
+    /// exist or was changed concurrently; [`Error::Role`] when the role owns something and
+    /// `reassign` is not set.
     pub async fn convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {
         let user = self.directory.user(key).await?;
         if user.kind() == to.kind {
@@ -127,7 +127,7 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Checks whether [`Self::convert`] would be refused. Changes nothing. Returns the user as it is.
+    /// Fails if [`Self::convert`] would be refused. Changes nothing. Returns the stored user.
     ///
     /// Errors: those of [`Self::convert`].
     pub async fn check_convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {

@@ -9,8 +9,8 @@ use crate::{Error, NewUser, PasswordHash, Result, User, UserKey, UserKind};
 impl UserDirectory {
     /// The validated record of a new user with the hash of its password. Nothing is stored.
     ///
-    /// Errors: those of [`Self::create_user`]. A name that another user has is an error only if the
-    /// user registers itself.
+    /// Errors: those of [`Self::create_user`]. A taken name is an error here only if the new user
+    /// registers itself.
     pub(crate) async fn prepare(&self, new: &NewUser) -> Result<User> {
         let mut user = self.record(new)?;
         if let Some(password) = &new.password {
@@ -82,8 +82,8 @@ impl UserDirectory {
         Ok(user)
     }
 
-    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, a name that differs from
-    /// the name of another user only in case, and the id of a dropped user.
+    /// Fails with [`Error::Taken`] if the new user's name is reserved, is the tenant's name, equals
+    /// another user's name without regard to case, or was the id of a dropped user.
     async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)

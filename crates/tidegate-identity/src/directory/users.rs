@@ -55,7 +55,7 @@ pub struct NewUser {
 }
 
 impl NewUser {
-    /// A user with a role and only a name.
+    /// A user with a role. All optional fields are empty.
     pub fn new(database: TenantName, name: UserName) -> Self {
         Self {
             database,

@@ -21,8 +21,8 @@ const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
 /// limits of the other kinds of hashes are chosen in the same way.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
-/// The minimum costs of an imported hash. A cheaper hash does not protect its password, and is
-/// probably the result of a wrong export.
+/// The minimum costs of an imported hash: this constant and the next two. A cheaper hash does not
+/// protect its password, and is probably the result of a wrong export.
 const MIN_PBKDF2_ITERATIONS: u32 = 1_000;
 const MIN_SCRYPT_BLOCKS: u64 = 1_024;
 const MIN_ARGON2_WORK: u64 = 128;

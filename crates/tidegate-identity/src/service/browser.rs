@@ -12,7 +12,8 @@ use crate::{
     UserKey,
 };
 
-/// The minimum age of a session's `seen_at` before it is updated again. The minimum saves writes.
+/// A session's `seen_at` is updated only when it is at least this old. So most requests write
+/// nothing.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.

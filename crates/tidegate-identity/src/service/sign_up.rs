@@ -1,5 +1,6 @@
-//! Self-registration, at once or with an email address that the user confirms by a link. The link
-//! contains its data, encrypted with the master key; the store only records the use of the link.
+//! Self-registration, either immediately or after the person has confirmed an email address by a
+//! link. The link contains its data, encrypted with the master key; the store only records the use
+//! of the link.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,8 +67,8 @@ pub struct SignUpLink {
     email: String,
     password_hash: String,
     next: String,
-    /// The URL of the application to which the browser finally goes. Links of earlier versions have
-    /// none.
+    /// The URL of the application to which the browser finally goes. `None` in links that earlier
+    /// versions made.
     #[serde(default)]
     pub returns_to: Option<String>,
     until: i64,

@@ -14,8 +14,8 @@ pub(crate) struct KeyGenerator<'a> {
 }
 
 /// Loads the signing keys, and generates the active and the next key if they are missing. If
-/// several nodes generate keys at once, the store accepts one active and one next key, and all
-/// nodes use these keys.
+/// several nodes generate keys at the same time, the store accepts one active and one next key, and
+/// all nodes use these keys.
 pub(crate) async fn load(
     generator: &KeyGenerator<'_>,
     now: Timestamp,

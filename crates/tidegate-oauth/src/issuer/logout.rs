@@ -1,4 +1,4 @@
-//! Sign-out at the request of a client (OpenID Connect RP-Initiated Logout 1.0).
+//! Sign-out that a client requests (OpenID Connect RP-Initiated Logout 1.0).
 
 use super::Issuer;
 use crate::token::subject;

@@ -29,7 +29,7 @@ impl Issuer {
 
     /// Creates the active and the next signing key if they are missing, and loads all signing keys.
     /// Must be called on every notification and about every minute. The interval between two calls
-    /// must be shorter than `key_notice`.
+    /// must be shorter than [`Lifetimes::key_notice`](crate::Lifetimes).
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,
@@ -60,8 +60,8 @@ impl Issuer {
         self.rotate(self.settings.lifetimes.key_notice).await
     }
 
-    /// Replaces a compromised signing key. The next key becomes active at once. Tokens of the old
-    /// key are refused: on this node at once, on other nodes after their next
+    /// Replaces a compromised signing key. The next key becomes active immediately. Tokens of the
+    /// old key are refused: on this node immediately, on other nodes after their next
     /// [`refresh_keys`](Self::refresh_keys). Clients continue with their refresh tokens. Resource
     /// servers with a cached key set may refuse new tokens until they reload it.
     pub async fn replace_key(&self) -> Result<()> {

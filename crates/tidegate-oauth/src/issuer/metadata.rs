@@ -91,7 +91,8 @@ impl Issuer {
         json::text(&self.server_metadata(endpoints, Scopes::narrowing()))
     }
 
-    /// The members of the metadata document, with these scopes.
+    /// The members of the metadata document. `scopes` are the names of the scopes that the document
+    /// lists.
     pub(super) fn server_metadata<'a>(
         &'a self,
         endpoints: &Endpoints<'_>,

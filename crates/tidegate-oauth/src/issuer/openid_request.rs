@@ -149,8 +149,8 @@ impl Issuer {
 }
 
 /// Refuses request objects (section 6) and registrations (section 7) with
-/// [`Error::UnsupportedParameter`]. Call this function before missing parameters are reported,
-/// because a request object may contain parameters that the request itself lacks.
+/// [`Error::UnsupportedParameter`]. This function must be called before missing parameters are
+/// reported, because a request object may contain parameters that the request itself lacks.
 pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
     if !scopes.has("openid") {
         return Ok(());

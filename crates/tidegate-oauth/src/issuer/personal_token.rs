@@ -19,7 +19,7 @@ const LIFETIME: Duration = Duration::from_hours(24 * 90);
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 /// The maximum number of valid tokens of a user.
 const MOST: u32 = 100;
-/// The maximum number of tokens in a list.
+/// The maximum number of tokens that a list of tokens returns.
 const LISTED: u32 = 1_000;
 const MAX_NAME_LENGTH: usize = 100;
 
@@ -164,7 +164,7 @@ impl Issuer {
     }
 
     /// Revokes personal access tokens that the caller may see. The revocation takes effect on this
-    /// node at once, and on other nodes after their next refresh of the denylist.
+    /// node immediately, and on other nodes after their next refresh of the denylist.
     ///
     /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. No token is
     /// then revoked.

@@ -10,7 +10,7 @@ use tidegate_identity::{
 impl Issuer {
     /// Opens a session for an authenticated user and issues its first tokens. If the user was
     /// converted or changed after `user` was read, but is still the same person with the same
-    /// password, opens a session for the user as it is now.
+    /// password, the session is opened for the current record of the user.
     ///
     /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn open_session(
@@ -75,10 +75,10 @@ impl Issuer {
         })
     }
 
-    /// Checks that the user was not disabled, converted or deleted after `user` was read. A change
-    /// of the user ends the stored sessions, but the session may have been stored only after the
-    /// change. For a member the check fails after any change of the record, because tokens contain
-    /// the group and the properties. If the check fails, the session is ended.
+    /// Checks that the user was not disabled, converted or deleted after `user` was read. Such a
+    /// change ends the stored sessions of the user, but `session` may have been stored only after
+    /// the change. For a member the check fails after any change of the record, because tokens
+    /// contain the group and the properties. If the check fails, the session is ended.
     ///
     /// The default user is not checked.
     ///
@@ -176,8 +176,8 @@ impl Issuer {
         })
     }
 
-    /// Ends a session. The end takes effect on this node at once, and on other nodes after their
-    /// next refresh of the denylist.
+    /// Ends a session. The end takes effect on this node immediately, and on other nodes after
+    /// their next refresh of the denylist.
     pub(crate) async fn end_session(
         &self,
         cx: &GrantContext<'_>,
@@ -214,7 +214,8 @@ impl Issuer {
             .decode(self.settings.issuer(), token.expose())
     }
 
-    /// The time at which a session expires if its final refresh is at `now`.
+    /// The time at which a session that is refreshed at `now` expires, unless it is refreshed
+    /// again.
     pub(crate) fn idle_expiry(&self, now: Timestamp) -> Timestamp {
         now.plus(self.settings.lifetimes.session_idle)
     }

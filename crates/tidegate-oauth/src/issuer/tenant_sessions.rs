@@ -7,7 +7,7 @@ use super::Issuer;
 use crate::{Claims, Result, Session};
 use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
-/// The maximum number of sessions in a list.
+/// The maximum number of sessions that a list of sessions returns.
 const MOST: u32 = 1_000;
 
 impl Issuer {
@@ -41,7 +41,7 @@ impl Issuer {
         Ok(sessions)
     }
 
-    /// Ends sessions that the caller may see. The end takes effect on this node at once, and on
+    /// Ends sessions that the caller may see. The end takes effect on this node immediately, and on
     /// other nodes after their next refresh of the denylist.
     ///
     /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the sessions, or if a

@@ -14,8 +14,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Credentials from HTTP Basic authentication. RFC 6749 requires the id and the secret to be
-/// form-encoded, but some clients send them unencoded. So the value holds both readings, and either
-/// may match.
+/// form-encoded, but some clients send them unencoded. So this struct holds both readings, and
+/// either may match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {
     /// The readings: the text as sent first, then the form-decoded text if it differs.

@@ -36,8 +36,8 @@ impl Parameters {
 
     /// Parses an `application/x-www-form-urlencoded` body.
     pub fn from_form(body: &[u8]) -> Result<Self> {
-        // Many HTTP clients by default label a JSON text as a form, so a JSON body gets an error
-        // that says so.
+        // Many HTTP clients label a JSON body as a form by default. So a JSON body gets an error
+        // that names this mistake.
         if body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             return Err(IdentityError::Malformed {
                 part: "Content-Type",

@@ -20,8 +20,8 @@ const PREFIX: &str = "tgp_";
 const RANDOM: usize = 24;
 const TAG: usize = 8;
 
-/// How long the claims of a valid token are cached. The denylist refuses the token at once if its
-/// session ends, but other changes of the user may take effect only after this time.
+/// How long the claims of a valid token are cached. If the token's session ends, the denylist
+/// refuses the token immediately. Other changes of the user may take effect only after this time.
 const VALID: Duration = Duration::from_secs(30);
 /// How long the cache records that a token is invalid.
 const INVALID: Duration = Duration::from_secs(5);

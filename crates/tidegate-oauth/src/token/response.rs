@@ -10,7 +10,7 @@ use tidegate_identity::Secret;
 pub struct TokenResponse {
     /// The bearer token.
     pub access_token: Secret,
-    /// The token type: `Bearer`, but `bearer` from the guest grant.
+    /// The token type: `bearer` for the guest grant, `Bearer` for all other grants.
     pub token_type: &'static str,
     /// The lifetime of the access token in seconds.
     pub expires_in: u64,

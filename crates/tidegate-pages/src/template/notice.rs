@@ -16,7 +16,7 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// Which links an error page has.
+/// The set of links that an error page has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FailureLinks {
     Nothing,

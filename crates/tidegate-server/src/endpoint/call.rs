@@ -139,7 +139,7 @@ fn streamed(head: &Parts) -> Option<OutputFormat> {
     wanted.streams().then_some(wanted)
 }
 
-/// The parts of a request that its response needs.
+/// The parts of a request from which its response is built.
 struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,

@@ -175,8 +175,8 @@ async fn change(
     rest::linked(StatusCode::SEE_OTHER, BASE, ids)
 }
 
-/// Makes this node refuse the tokens of ended sessions at once. The other nodes refuse them within
-/// seconds.
+/// Makes this node refuse the tokens of ended sessions from now on. The other nodes refuse them
+/// within seconds.
 pub(super) async fn refuse_ended(app: &App) -> Result<(), ApiError> {
     let refreshed = app.issuer().refresh_denylist().await;
     refreshed.map_err(ApiError::from_accounts)
@@ -290,7 +290,7 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
     Ok(change)
 }
 
-/// The grants of a client in a request. A list with all grants means all grants, including grants
+/// The grants of a client in a request. A list that contains every grant also allows the grants
 /// that later versions add. `None` if the member is absent.
 fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
     let Some(names) = members.texts("grants")? else {

@@ -29,8 +29,8 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the flag is false, because `settings` omits a flag that is false; `None` if
-    /// the flag is true.
+    /// `Some(false)` if the issuer creates no members, because `settings` omits a flag that is
+    /// false. `None` if it creates members, because `settings` then has the flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
     /// `Some` adds a null if there is no list of claims, because `settings` omits a missing list;
@@ -162,8 +162,8 @@ where
     }
 }
 
-/// Makes a change of issuers take effect on this node at once. The other nodes notice the change
-/// within seconds.
+/// Makes a change of issuers take effect on this node immediately. The other nodes notice the
+/// change within seconds.
 async fn reload(app: &App) -> Result<(), ApiError> {
     let reloaded = app.reload_issuers().await;
     reloaded.map_err(|error| failure(DirectoryError::Store(error)))

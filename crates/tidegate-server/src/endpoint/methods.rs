@@ -109,8 +109,8 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiE
     Ok(json(openrpc::document(&info, &methods), NO_STORE))
 }
 
-/// The scope that a request needs. Reading methods needs `methods`. Changing them needs `admin`,
-/// because a caller who can define methods can run any SQL.
+/// The scope that a request needs. To read methods, a caller needs `methods`. To change them, it
+/// needs `admin`, because a caller who can define methods can run any SQL.
 fn of_method(verb: &Verb) -> Scope {
     if verb == Verb::GET || verb == Verb::HEAD {
         Scope::Methods

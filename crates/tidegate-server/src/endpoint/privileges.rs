@@ -101,7 +101,8 @@ where
             noted.await;
         }
     }
-    // The link uses the path as it was sent, so that the names need not be encoded again.
+    // The link contains the path exactly as the client sent it, so that the names need not be
+    // encoded again.
     let path = call.head.uri.path().trim_end_matches('/');
     let (base, name) = path.rsplit_once('/').unwrap_or((path, ""));
     rest::linked(StatusCode::SEE_OTHER, base, &[name])
@@ -168,7 +169,7 @@ fn login(database: &DatabaseName, user: &Record) -> Option<Login> {
         role_use: if user.default_user {
             RoleUse::Anonymous
         } else {
-            // The number 0 is not the number of any session, so no session of the user is affected.
+            // No session has the number 0, so no session of the user is affected.
             RoleUse::User(0)
         },
     })

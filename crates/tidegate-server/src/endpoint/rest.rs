@@ -85,7 +85,7 @@ pub(super) fn naming_one(
     ApiError { message, ..failure }
 }
 
-/// Refuses all callers but the tenant's owner.
+/// Refuses every caller who is not the tenant's owner.
 pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     if claims.owner {
         Ok(())
@@ -234,8 +234,9 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
     }
 }
 
-/// The maximum length of a `Location` that names objects, in bytes, because proxies and clients
-/// limit headers. If it would be longer, `Location` is the URL of the collection.
+/// The maximum length in bytes of a `Location` that names objects. There is a maximum, because
+/// proxies and clients limit headers. If the list of names is too long, `Location` is the URL of
+/// the collection.
 const LONGEST_LOCATION: usize = 4 * 1024;
 
 /// A response with the URLs of objects, in the header `Location` and in the body.

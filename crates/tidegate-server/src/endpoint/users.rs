@@ -45,7 +45,8 @@ impl UserAdmin {
         UserKey::new(&self.user.claims.database, name)
     }
 
-    /// Refuses a sub-user that names another user, whether or not that user exists.
+    /// Refuses the request if the caller is a sub-user and names another user, even one that does
+    /// not exist.
     fn require_own_name(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
@@ -79,7 +80,7 @@ impl UserAdmin {
         Ok(())
     }
 
-    /// Makes changes of users take effect on this node at once.
+    /// Makes changes of users take effect on this node immediately.
     async fn apply(&self, app: &App) -> Result<(), ApiError> {
         app.forget_users(&self.user.claims.database);
         refuse_ended(app).await

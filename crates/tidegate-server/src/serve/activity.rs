@@ -24,18 +24,18 @@ pub(crate) struct ConnectionActivity {
     requests: AtomicU64,
     /// The number of requests in progress.
     in_flight: AtomicU64,
-    /// The value of `read` at the end of the most recent request.
+    /// The value of the field `read` at the end of the most recent request.
     read_before: AtomicU64,
     http2: AtomicBool,
-    /// Whether only the end of the connection marks the end of the response in progress. If such a
-    /// response is incomplete, the connection is reset, because after a normal close the response
-    /// would look complete.
+    /// Whether the response in progress has no length, so that only the end of the connection marks
+    /// its end. If such a response is incomplete, the connection is reset, because after a normal
+    /// close the response would look complete.
     closes_after: AtomicBool,
     /// Whether a request has waited for its response so long that the service should check whether
     /// the client is still connected.
     needs_check: AtomicBool,
-    /// Notified when the client has closed its side. hyper does not notice the close while there
-    /// are unread bytes.
+    /// Notified when the client has closed its side of the connection. hyper does not notice this
+    /// as long as there are unread bytes.
     client_closed: Notify,
     /// The responses in progress; used for HTTP/2 only.
     responses: Mutex<Vec<Weak<dyn Stallable>>>,
@@ -111,7 +111,7 @@ pub(crate) enum Decision {
     Keep,
     /// The connection was idle for too long, and must be shut down gracefully.
     Shutdown,
-    /// The client is too slow, so the connection must be closed at once.
+    /// The client is too slow, so the connection must be closed immediately.
     Close,
 }
 

@@ -32,7 +32,7 @@ const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
-/// The parameters of a connection's task.
+/// What the task of a connection needs to serve it.
 pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,
@@ -115,8 +115,8 @@ where
     loop {
         tokio::select! {
             biased;
-            // The connection has ended. An error means that the client disconnected or did not send
-            // HTTP.
+            // The connection has ended. An error is ignored: it means that the client disconnected
+            // or did not send HTTP.
             _ = connection.as_mut() => return,
             // If pipelined requests are unread, hyper does not notice that the client has
             // disconnected.

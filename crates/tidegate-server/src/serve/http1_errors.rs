@@ -36,7 +36,8 @@ pub(crate) struct ErrorRewriter<I> {
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// The length of hyper's response in bytes. `poll_write` reports this number to hyper.
+    /// The length in bytes of hyper's own response. `poll_write` reports this length to hyper as
+    /// written.
     replaced: usize,
 }
 

@@ -166,8 +166,8 @@ impl<'a> LockedTransaction<'a> {
         })
     }
 
-    /// Inserts rows. Returns the names that were not inserted, because a method or an earlier row
-    /// has the same name.
+    /// Inserts rows. Returns the names of the rows that were not inserted, because a method or an
+    /// earlier row has the same name.
     async fn insert<'b>(
         &mut self,
         rows: &[NewRow<'_>],
@@ -192,7 +192,7 @@ impl<'a> LockedTransaction<'a> {
         Ok(())
     }
 
-    /// Commits the transaction. If `taken` has names, rolls the transaction back instead.
+    /// Commits the transaction, or rolls it back if `taken` is not empty.
     async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
             return Ok(WriteOutcome::Taken(taken));

@@ -75,8 +75,8 @@ pub(super) async fn count(
     let until = database
         .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
         .await?;
-    // If another attempt was refunded or the counter was cleared in the meantime, the next attempt
-    // is allowed at once.
+    // If no wait is stored any more, an attempt was refunded or the counter was cleared after the
+    // refusal. The next attempt is then allowed immediately.
     Ok(AttemptOutcome::Refused {
         until: until.flatten().unwrap_or(now),
     })

@@ -12,8 +12,8 @@ use crate::row::{self, Record};
 /// being appended are committed. The number is the ASCII text `tideaudt`.
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
-/// Appends events. The rows depend on the result of the lock function, so their numbers are
-/// assigned after the lock is taken.
+/// Appends events. The rows are selected from the result of the lock function, so they get their
+/// numbers after the lock is taken.
 static APPEND: Query = Query::new(
     "insert into tidegate.audit_events \
        (at, kind, detail, database, user_name, client_id, session, address, actor) \
@@ -63,8 +63,8 @@ pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result
     Ok(())
 }
 
-/// A page of the audit log. The lock is released before the page is read, so that a slow reader
-/// does not block writers.
+/// A page of the audit log. The reader releases the lock before it reads the page, so that a slow
+/// reader does not block writers.
 pub(super) async fn page(
     database: &Database,
     tenant: &str,

@@ -19,8 +19,8 @@ static FIND: Query = Query::new(
      session, scope, nonce \
      from tidegate.authorization_codes where hash = :hash::bytea",
 );
-/// Redeems a code. If several updates run in parallel, only one finds the code unused. The others
-/// wait for the commit of this update, and then find the code used.
+/// Redeems a code. If several calls run in parallel, only one update finds the code unused. The
+/// other updates wait until the first one is committed, and then find the code used.
 static REDEEM: Query = Query::new(
     "with used as (update tidegate.authorization_codes set session = :id::uuid \
        where hash = :hash::bytea and session is null and browser is not null \

@@ -80,7 +80,7 @@ pub(super) async fn update(
     Ok(database.execute(&USE, &values).await? == 1)
 }
 
-/// Deletes a passkey. Rolls back if the user would have no credential left.
+/// Deletes a passkey. Rolls the deletion back if the user would have no credential left.
 pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<UnlinkOutcome> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;

@@ -1,4 +1,4 @@
-//! The table of OAuth sessions. A session has one row, however often its token is refreshed.
+//! The table of OAuth sessions. A session has one row, even after many refreshes.
 
 use tidegate_identity::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 use tidegate_oauth::{
@@ -24,8 +24,8 @@ static FIND: Query = Query::new(
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
 /// Records the number of a presented refresh token, unless a higher number has been presented
-/// (compare-and-swap). If several calls run in parallel, each sees the row that the call before it
-/// wrote.
+/// (compare-and-swap). Parallel calls run one after the other, and each sees the row that the
+/// previous call wrote.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -102,7 +102,8 @@ static TOKENS: Query = Query::new(
 );
 
 /// The values of a session that is opened by redeeming a code, for the columns from `database` to
-/// `authenticated_at`. Values of columns that the statements bind earlier are left out.
+/// `authenticated_at`. Leaves out the values whose placeholders already occur earlier in the
+/// statements.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,

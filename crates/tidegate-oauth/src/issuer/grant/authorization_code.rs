@@ -1,8 +1,8 @@
 //! The authorization code grant (RFC 6749, section 4.1), with PKCE (RFC 7636).
 //!
 //! Everything is checked before the code is marked as used, so a thief without the verifier cannot
-//! invalidate the code. Marking the code and opening the session are one atomic step. A second
-//! valid request with the same code means that code and verifier were copied, so the session of the
+//! invalidate the code. Marking the code and opening the session are one atomic step. If a second
+//! valid request has the same code, the code and the verifier were copied, so the session of the
 //! first request is ended.
 
 use super::GrantContext;

@@ -1,8 +1,8 @@
 //! The refresh grant (RFC 6749, section 6), with detection of reuse.
 //!
-//! Clients in use may continue to use the old token, lose a response, or refresh twice in parallel.
-//! So a token may be presented again until a later token of the session is presented. A token that
-//! is presented after a later token must have been copied, so the session is ended.
+//! Existing clients may continue to use the old token, lose a response, or refresh twice in
+//! parallel. So a token may be presented again until a later token of the session is presented. A
+//! token that is presented after a later token must have been copied, so the session is ended.
 //!
 //! Tokens are numbered, and the session stores the highest number presented. Token n is valid while
 //! the stored number is at most n. Presenting token n issues token n + 1.

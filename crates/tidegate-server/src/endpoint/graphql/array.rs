@@ -57,8 +57,8 @@ impl Handler<'_> {
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Earlier requests of the array have been executed, so their responses must be sent.
-        // Therefore an error that would be the response to a whole HTTP request becomes one
-        // response of the array.
+        // Therefore an error of this request becomes one response of the array, and not the
+        // response to the whole HTTP request.
         answer.unwrap_or_else(|failure| {
             GraphqlResponse::refused(&[Error::new(failure.graphql_code(), failure.message)])
         })

@@ -9,11 +9,11 @@ use tidegate_http::negotiate::weighted;
 /// The media type of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// The media type `application/json`, with which every well-formed request gets status 200.
+    /// The media type `application/json`. With it, every well-formed request gets status 200.
     #[default]
     Json,
-    /// The media type `application/graphql-response+json`, with which a request that was not
-    /// executed gets status 400.
+    /// The media type `application/graphql-response+json`. With it, a request that was not executed
+    /// gets status 400.
     Response,
 }
 

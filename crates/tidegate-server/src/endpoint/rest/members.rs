@@ -34,7 +34,7 @@ impl ObjectMembers {
         read(value).map(Some).ok_or_else(wrong)
     }
 
-    /// Reads a member that is a string and required.
+    /// Reads a required member, which must be a string.
     pub(crate) fn required(&mut self, name: &str) -> Result<String, ApiError> {
         self.text(name)?
             .ok_or_else(|| ApiError::input(format!("`{name}`: missing")))
