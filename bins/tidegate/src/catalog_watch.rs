@@ -157,8 +157,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // The visibility is set in each tick, because the catalogs ignore it for a database
-            // whose schemas are not in use yet.
+            // The visibility is set again in each tick. The catalogs ignore it for a database until
+            // a request has used one of its schemas.
             self.catalogs.set_visibility(database, state.visibility);
         }
         let polled = self.to_poll(&watched);

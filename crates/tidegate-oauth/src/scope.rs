@@ -58,7 +58,8 @@ const NAMES: [&str; 11] = [
 /// The bits of the scopes that narrow a token.
 const NARROWING: u16 = (1 << Scope::ALL.len()) - 1;
 
-/// A set of scopes. A set in which no scope narrows the token stands for all rights of the user.
+/// A set of scopes. If none of its scopes narrows a token, the token has all rights of the
+/// user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scopes(u16);
 

@@ -50,8 +50,8 @@ impl ServerError {
         error
     }
 
-    /// Makes an error that stands for a stale description. It has the SQLSTATE of a prepared
-    /// statement that does not exist.
+    /// An error that makes the caller read a stale description of a statement again. Its SQLSTATE is
+    /// 26000, as for a prepared statement that does not exist.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);

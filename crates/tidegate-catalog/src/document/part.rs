@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::model::{Column, ColumnRights, Persistence, Relation, RelationKind, RelationRights};
 use crate::naming::{self, TypeNames};
 
-/// The content of a relation's document with resolved types. It refers to other relations by name,
-/// so that it remains valid when the other relations change. [`super::build::schema`] adds the keys
-/// and relationships.
+/// The content of a relation's document with resolved types. It refers to other relations only by
+/// name, so a change of another relation does not make it stale. [`super::build::schema`] adds the
+/// keys and relationships.
 #[derive(Debug)]
 pub(crate) struct RelationDocument {
     pub(super) oid: u32,

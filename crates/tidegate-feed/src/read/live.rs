@@ -80,8 +80,8 @@ fn problem(error: LogError) -> StreamProblem {
     }
 }
 
-/// Reads a stream until it breaks. Returns the error. `continues` says whether the stream starts
-/// where the previous stream ended.
+/// Reads a stream until it breaks. Returns the error. `continues` is true if the stream starts at
+/// the position at which the stream before it ended.
 async fn read(
     database: &Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,

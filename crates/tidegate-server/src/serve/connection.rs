@@ -22,9 +22,9 @@ use tidegate_socket::{self as socket, Handoff};
 /// hyper's buffer for HTTP/1 in bytes. Heads are small; with hyper's default a connection could use
 /// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
-/// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service,
-/// so that a head between the two limits gets an error response of this service, with a body and a
-/// request id. Only larger heads get hyper's 431 without a body.
+/// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
+/// A head above the limit of this service gets its error response, with a body and a request id. A
+/// head above hyper's limit gets hyper's 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// The maximum number of bytes that an HTTP/2 stream buffers for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
@@ -32,7 +32,7 @@ const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
-/// What the task of a connection needs to serve it.
+/// The state that is passed to the task that serves a connection.
 pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,

@@ -12,7 +12,7 @@ pub struct Tuple {
     cells: Box<[Cell]>,
 }
 
-/// Where a value is in the message. `At` holds the offset and the length of the value.
+/// The location of a value in the message. `At` has its offset and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Null,
