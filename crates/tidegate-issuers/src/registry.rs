@@ -20,7 +20,8 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers at a version of the store, by their URL. `version` is `None` before the first load.
+/// The issuers at a version of the store, by their URL, the oldest first. `version` is `None` before
+/// the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,
@@ -88,7 +89,9 @@ impl IssuerRegistry {
 
     /// Selects the issuer that must verify a token, by the token's issuer URL and audience. With
     /// `database`, only issuers of this tenant are considered. Without it, the issuers that match
-    /// must belong to one tenant. No claim of the token has been verified yet.
+    /// must belong to one tenant. If several issuers of the tenant match, the oldest is selected, so
+    /// that issuers that are added later do not change whom a token stands for. No claim of the
+    /// token has been verified yet.
     pub fn select(
         &self,
         token: &UnverifiedToken,

@@ -184,7 +184,9 @@ fn failure(error: DirectoryError) -> ApiError {
             ApiError::input(error.to_string())
         }
         DirectoryError::TooMany => ApiError::conflict(error.to_string()),
-        DirectoryError::Taken(_) => ApiError::already_exists(error.to_string()),
+        DirectoryError::Taken(_) | DirectoryError::Overlap(_) => {
+            ApiError::already_exists(error.to_string())
+        }
         DirectoryError::NotFound(_) => ApiError::not_found(error.to_string()),
         DirectoryError::Store(error) => {
             ApiError::from_accounts(tidegate_identity::Error::Store(error))
