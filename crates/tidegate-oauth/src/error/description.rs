@@ -104,6 +104,10 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         } => {
             return format!("the member {field}[{index}] is not valid, expected {expected}").into();
         }
+        // The names of clients are not unique.
+        IdentityError::Taken("client") => {
+            "a client with this `id` already exists, or the `id` is reserved; choose another `id`"
+        }
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();
         }
