@@ -1,6 +1,6 @@
 //! Tests of the client credentials grant (RFC 6749, section 4.4).
 
-use tidegate_identity::{Secret, TenantName};
+use tidegate_identity::{Secret, TenantName, UserChange, UserKey};
 use tidegate_oauth::{Error, NewClient, Result, TokenResponse};
 
 use crate::devices;
@@ -26,6 +26,23 @@ async fn ask(api: &Fixture, more: &[(&str, &str)]) -> Result<TokenResponse> {
         ("client_secret", "cron-secret"),
     ];
     api.token(&[&own[..], more].concat()).await
+}
+
+#[tokio::test]
+async fn the_error_of_a_disabled_service_user_says_so() {
+    let api = Fixture::start().await;
+    register(&api).await;
+    ask(&api, &[]).await.unwrap();
+    let change = UserChange {
+        disabled: Some(true),
+        ..UserChange::default()
+    };
+    let alice = UserKey::new("demo", "alice");
+    api.directory.change_user(&alice, change).await.unwrap();
+    let error = ask(&api, &[]).await.unwrap_err();
+    assert_eq!(error.code(), "unauthorized_client");
+    let text = error.description();
+    assert!(text.ends_with("is disabled"), "{text}");
 }
 
 #[tokio::test]

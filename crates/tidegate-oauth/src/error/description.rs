@@ -43,6 +43,7 @@ impl Error {
             Self::NoServiceUser => {
                 "this grant needs a confidential client with a service_user that exists"
             }
+            Self::ServiceUserDisabled => "the service_user of the client is disabled",
             Self::TooManyPersonalTokens => {
                 "the user has 100 personal access tokens; revoke one first"
             }
