@@ -1,7 +1,7 @@
 //! Tests of the client credentials grant (RFC 6749, section 4.4).
 
 use tidegate_identity::{Secret, TenantName, UserChange, UserKey};
-use tidegate_oauth::{Error, NewClient, Result, TokenResponse};
+use tidegate_oauth::{ClientChange, Error, GrantKind, GrantSet, NewClient, Result, TokenResponse};
 
 use crate::devices;
 use crate::fixture::Fixture;
@@ -43,6 +43,51 @@ async fn the_error_of_a_disabled_service_user_says_so() {
     assert_eq!(error.code(), "unauthorized_client");
     let text = error.description();
     assert!(text.ends_with("is disabled"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_loses_the_grant_loses_its_tokens() {
+    for (change, is_ended) in [
+        (
+            ClientChange {
+                service_user: Some(None),
+                ..ClientChange::default()
+            },
+            true,
+        ),
+        (
+            ClientChange {
+                service_user: Some(Some("demo".to_owned())),
+                ..ClientChange::default()
+            },
+            true,
+        ),
+        (
+            ClientChange {
+                grants: Some(GrantSet::Only(vec![GrantKind::Password])),
+                ..ClientChange::default()
+            },
+            true,
+        ),
+        (
+            ClientChange {
+                name: Some("Nightly".to_owned()),
+                ..ClientChange::default()
+            },
+            false,
+        ),
+    ] {
+        let api = Fixture::start().await;
+        register(&api).await;
+        let token = ask(&api, &[]).await.unwrap().access_token;
+        api.clients
+            .change_client("demo", "cron", change.clone())
+            .await
+            .unwrap();
+        api.issuer.refresh_denylist().await.unwrap();
+        let accepted = api.issuer.verify(token.expose());
+        assert_eq!(accepted.is_err(), is_ended, "{change:?}");
+    }
 }
 
 #[tokio::test]
