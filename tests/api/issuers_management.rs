@@ -15,7 +15,7 @@ async fn the_owner_manages_issuers() {
     let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
         "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
         "role_claim": "roles", "default_role": null, "create_members": false,
-        "clock_skew": 60, "claims": null});
+        "clock_skew": 60, "claims": null, "problem": null});
     assert_eq!((status, shown), (200, expected));
     let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
     let (status, _) = world.rest(Method::PATCH, &one, change).await;
@@ -171,6 +171,14 @@ async fn the_settings_of_an_issuer_decide_over_its_tokens() {
         let (status, answer) = world.node.post(GRAPHQL, Some(&token), query).await;
         assert_eq!(status, expected, "{change} {answer}");
         assert!(answer.to_string().contains(text), "{change} {answer}");
+        // The owner sees that the keys cannot be loaded.
+        let (_, shown) = world.rest(Method::GET, &path, json!({})).await;
+        let problem = shown["problem"].as_str();
+        assert_eq!(problem.is_some(), expected == 503, "{change} {shown}");
+        assert!(
+            problem.is_none_or(|text| text.contains("the keys")),
+            "{shown}"
+        );
     }
 }
 

@@ -116,6 +116,15 @@ impl IssuerRegistry {
         Ok(Arc::clone(first))
     }
 
+    /// The kind of failure of this node's most recent request for the keys of an issuer; `None` if
+    /// it succeeded, or if no request has ended since the record was changed.
+    pub fn problem(&self, record: &IssuerRecord) -> Option<String> {
+        let known = self.known();
+        let of_url = known.by_url.get(&record.settings.issuer)?;
+        let same = of_url.iter().find(|known| known.record == *record)?;
+        same.issuer.failure().map(|failure| failure.kind())
+    }
+
     /// Reads the records again if they have changed. Issuers whose records are unchanged keep their
     /// keys.
     pub async fn reload(&self) -> Result<(), StoreError> {
