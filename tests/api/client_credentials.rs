@@ -197,3 +197,16 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
     }
     assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
 }
+
+#[tokio::test]
+async fn a_client_without_its_service_user_has_no_token_any_more() {
+    let made = client("cron-ended", json!({"service_user": "alice"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let answer = client_credentials("cron-ended", secret, json!({})).await;
+    let token = answer["access_token"].as_str().unwrap();
+    assert_eq!(current_user(token).await.0, 200);
+    let path = ("PATCH", "/api/v4/clients/cron-ended");
+    let change = json!({"service_user": null});
+    assert_eq!(demo().rest(Some("demo"), path, &change).await.status, 303);
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}

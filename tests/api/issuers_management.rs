@@ -15,7 +15,7 @@ async fn the_owner_manages_issuers() {
     let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
         "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
         "role_claim": "roles", "default_role": null, "create_members": false,
-        "clock_skew": 60, "claims": null});
+        "clock_skew": 60, "claims": null, "problem": null});
     assert_eq!((status, shown), (200, expected));
     let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
     let (status, _) = world.rest(Method::PATCH, &one, change).await;
@@ -171,7 +171,85 @@ async fn the_settings_of_an_issuer_decide_over_its_tokens() {
         let (status, answer) = world.node.post(GRAPHQL, Some(&token), query).await;
         assert_eq!(status, expected, "{change} {answer}");
         assert!(answer.to_string().contains(text), "{change} {answer}");
+        // The owner sees that the keys cannot be loaded.
+        let (_, shown) = world.rest(Method::GET, &path, json!({})).await;
+        let problem = shown["problem"].as_str();
+        assert_eq!(problem.is_some(), expected == 503, "{change} {shown}");
+        assert!(
+            problem.is_none_or(|text| text.contains("the keys")),
+            "{shown}"
+        );
     }
+}
+
+/// A second record for the same tokens would give their people other ids.
+#[tokio::test]
+async fn an_issuer_for_the_tokens_of_another_one_is_refused() {
+    let world = world().await;
+    let url = &world.server.url;
+    world.accept(json!({"audience": ["api", "web"]})).await;
+    let new =
+        |name: &str, audience: Value| json!({"name": name, "issuer": url, "audience": audience});
+    let refused = async |verb: Method, path: &str, body: Value| {
+        let (status, answer) = world.rest(verb, path, body).await;
+        assert_eq!(
+            (status, &answer["errorCode"]),
+            (409, &json!("ALREADY_EXISTS"))
+        );
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains("the issuer id accepts"), "{message}");
+    };
+    refused(Method::POST, ISSUERS, new("a", json!("api"))).await;
+    refused(Method::POST, ISSUERS, new("a", json!(["x", "web"]))).await;
+    let other_claim =
+        json!({"name": "b", "issuer": url, "audience": "api", "audience_claim": "azp"});
+    for allowed in [new("a", json!("app")), other_claim] {
+        let (status, answer) = world.rest(Method::POST, ISSUERS, allowed).await;
+        assert_eq!(status, 201, "{answer}");
+    }
+    let path = format!("{ISSUERS}/a");
+    refused(Method::PATCH, &path, json!({"audience": ["app", "api"]})).await;
+    let (_, shown) = world.rest(Method::GET, &path, json!({})).await;
+    assert_eq!(shown["audience"], json!(["app"]));
+    let add = ["issuer", "add", "shop", "c", url, "--audience", "web"];
+    let arguments = [&add[..], &["--private-issuers"]].concat();
+    let (_, printed) = world.operator.fails(&arguments, "");
+    assert!(printed.contains("the issuer id accepts"), "{printed}");
+}
+
+/// Records that an earlier release stored overlap, and a token may have several audiences.
+#[tokio::test]
+async fn a_token_for_several_issuers_belongs_to_the_oldest() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let issuer = json!({"name": "a", "issuer": world.server.url, "audience": "app",
+        "default_role": "staff"});
+    let (status, answer) = world.rest(Method::POST, ISSUERS, issuer).await;
+    assert_eq!(status, 201, "{answer}");
+    let id = async |token: &str| {
+        let insert = "mutation { insertInvoices(data: {id: 9, org: \"acme\"}) { author } \
+                      deleteInvoices(id: 9) { id } }";
+        let query = json!({"query": insert});
+        let (_, answer) = world.node.post(GRAPHQL, Some(token), query).await;
+        let author = &answer["data"]["insertInvoices"][0]["author"];
+        author
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .to_owned()
+    };
+    let both = world.token(json!({"org": "acme", "aud": ["app", "api"]}));
+    assert_eq!(id(&both).await, "id:ada");
+    let control = world.operator.root("tidegate").await;
+    let overlap = "UPDATE tidegate.issuers SET settings = \
+        jsonb_set(settings::jsonb, '{audience}', '[\"api\"]')::json WHERE name = 'a'";
+    control.batch_execute(overlap).await.unwrap();
+    // A change of another member is possible, and makes the node read the records again.
+    let path = format!("{ISSUERS}/a");
+    let (status, answer) = world
+        .rest(Method::PATCH, &path, json!({"clock_skew": 9}))
+        .await;
+    assert_eq!(status, 303, "{answer}");
+    assert_eq!(id(&world.token(json!({"org": "acme"}))).await, "id:ada");
 }
 
 #[tokio::test]

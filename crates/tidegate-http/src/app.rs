@@ -17,7 +17,7 @@ use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_graphql::ApiCache;
 use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret, StoreError};
-use tidegate_issuers::IssuerDirectory;
+use tidegate_issuers::{IssuerDirectory, IssuerRecord};
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
@@ -134,6 +134,13 @@ impl App {
     /// of external issuers.
     pub fn external_issuers(&self) -> Option<&IssuerDirectory> {
         self.0.external_issuers.as_ref()
+    }
+
+    /// Why the keys of an external issuer could not be loaded, as
+    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem).
+    pub fn issuer_problem(&self, record: &IssuerRecord) -> Option<String> {
+        let tokens = self.0.external_tokens.as_ref()?;
+        tokens.issuers().problem(record)
     }
 
     pub(crate) fn external_tokens(&self) -> Option<&ExternalTokens> {

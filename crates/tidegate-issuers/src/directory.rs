@@ -76,6 +76,11 @@ pub enum DirectoryError {
     /// The tenant has an issuer of this name.
     #[error("the issuer {0} exists already")]
     Taken(String),
+    /// Another record of the tenant accepts the same tokens.
+    #[error(
+        "the issuer {0} accepts tokens of the same `issuer` for the same `audience` already; change {0}, or choose another audience"
+    )]
+    Overlap(String),
     /// The tenant has no issuer of this name.
     #[error("there is no issuer {0}")]
     NotFound(String),
@@ -170,6 +175,7 @@ impl IssuerDirectory {
             settings,
             created_at: self.ports.clock.now(),
         };
+        self.require_no_overlap(&record).await?;
         if !self.issuers.insert_issuer(&record).await? {
             return Err(DirectoryError::Taken(name.to_owned()));
         }
@@ -189,6 +195,10 @@ impl IssuerDirectory {
             let mut record = read.clone();
             change.clone().apply(&mut record.settings);
             self.check(database, &record.settings).await?;
+            // An overlap that was stored by an earlier release does not prevent other changes.
+            if record.settings.accepted() != read.settings.accepted() {
+                self.require_no_overlap(&record).await?;
+            }
             if self.issuers.update_issuer(&read, &record).await? {
                 self.audit(AuditKind::IssuerChanged, database, name).await;
                 return Ok(record);
@@ -221,6 +231,17 @@ impl IssuerDirectory {
             Some(NamedRole::User(_)) => Ok(()),
             Some(NamedRole::Group { .. }) | None => Ok(self.groups.enable(database, role).await?),
         }
+    }
+
+    /// Refuses a record that accepts tokens which another record of the tenant accepts too, because
+    /// the two can give one person different ids and groups. Concurrent requests can still store
+    /// such records; then the tokens belong to the oldest.
+    async fn require_no_overlap(&self, record: &IssuerRecord) -> Result<(), DirectoryError> {
+        let all = self.list(&record.database).await?;
+        let other = all
+            .into_iter()
+            .find(|other| other.name != record.name && other.settings.overlaps(&record.settings));
+        other.map_or(Ok(()), |other| Err(DirectoryError::Overlap(other.name)))
     }
 
     async fn audit(&self, kind: AuditKind, database: &str, name: &str) {

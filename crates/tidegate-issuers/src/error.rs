@@ -111,6 +111,25 @@ pub enum TokenError {
     Unavailable(FetchError),
 }
 
+impl FetchError {
+    /// The kind of failure, without the URL and the cause, which can tell an owner of a tenant about
+    /// the network of the service.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::PrivateAddress(_) | Self::Request { .. } => {
+                "the request for the discovery document or the keys was refused or failed"
+                    .to_owned()
+            }
+            Self::TooLarge { most, .. } => {
+                format!("the discovery document or the key set has more than {most} bytes")
+            }
+            Self::Document { expected, .. } => {
+                format!("the response is not as expected: {expected} was expected")
+            }
+        }
+    }
+}
+
 /// The reason why a document of the issuer cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {

@@ -9,7 +9,9 @@ use crate::fetch::{DocumentClient, Fetch};
 use crate::key_cache::KeyCache;
 use crate::key_set::KeySet;
 use crate::token::Token;
-use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError};
+use crate::{
+    ClaimPath, FetchError, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError,
+};
 
 /// The maximum length of a subject, and of the name of a user or role, in bytes.
 const MAX_NAME: usize = 255;
@@ -68,6 +70,11 @@ impl Issuer {
     /// The settings of the issuer.
     pub fn settings(&self) -> &IssuerSettings {
         &self.settings
+    }
+
+    /// Why the most recent request for the keys failed; `None` if it succeeded or if none has ended.
+    pub fn failure(&self) -> Option<FetchError> {
+        self.keys.failure()
     }
 
     /// Verifies a token at the time `now`. May load the keys of the issuer. The signature check is

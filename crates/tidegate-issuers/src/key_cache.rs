@@ -26,6 +26,9 @@ pub(crate) struct KeyCache {
     fetch: Fetch,
     loaded: RwLock<Option<Loaded>>,
     attempt: Mutex<Option<Attempt>>,
+    /// The error of the most recent request that has ended; `None` if it succeeded. Readable while
+    /// `attempt` is locked by a request.
+    failure: RwLock<Option<FetchError>>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +50,7 @@ impl KeyCache {
             fetch,
             loaded: RwLock::default(),
             attempt: Mutex::default(),
+            failure: RwLock::default(),
         }
     }
 
@@ -83,6 +87,13 @@ impl KeyCache {
             SignatureCheck::Invalid => Err(TokenError::Signature),
             SignatureCheck::NoKey => Err(TokenError::UnknownKey),
         }
+    }
+
+    /// The error of the most recent request for the keys; `None` if it succeeded or if none has
+    /// ended.
+    pub(crate) fn failure(&self) -> Option<FetchError> {
+        let failure = self.failure.read().unwrap_or_else(PoisonError::into_inner);
+        failure.clone()
     }
 
     /// Whether `keys` is still the current key set. A cached token is valid only with the key set
@@ -138,6 +149,9 @@ impl KeyCache {
         if let Some(attempt) = &mut *attempt {
             attempt.error.clone_from(&error);
         }
+        let mut failure = self.failure.write().unwrap_or_else(PoisonError::into_inner);
+        failure.clone_from(&error);
+        drop(failure);
         match result {
             Ok(keys) => self.keep(keys),
             Err(error) => tracing::warn!(%error, "cannot load the keys of a token issuer"),

@@ -40,7 +40,8 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// The version of the records: a text that changes whenever a record is changed.
     fn issuers_version(&self) -> StoreFuture<'_, String>;
 
-    /// The issuers of all tenants, except issuers whose settings this release cannot read.
+    /// The issuers of all tenants, the oldest first, except issuers whose settings this release
+    /// cannot read.
     fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>>;
 
     /// The issuers of a tenant, sorted by name. Issuers whose settings this release of the program

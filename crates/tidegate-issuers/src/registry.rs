@@ -20,8 +20,8 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers by their URL, as they were when the records in the store had this `version`.
-/// `version` is `None` before the first load.
+/// The issuers by their URL, the oldest first, as they were when the records in the store had
+/// this `version`. `version` is `None` before the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,
@@ -89,7 +89,9 @@ impl IssuerRegistry {
 
     /// Selects the issuer that must verify a token, by the token's issuer URL and audience. If
     /// `database` is given, only issuers of this tenant are considered. Otherwise all issuers that
-    /// match must belong to the same tenant. No claim of the token has been verified yet.
+    /// match must belong to the same tenant. If several issuers of the tenant match, the oldest is
+    /// selected: an issuer that is added later never takes over tokens of an older one. No claim of
+    /// the token has been verified yet.
     pub fn select(
         &self,
         token: &UnverifiedToken,
@@ -112,6 +114,15 @@ impl IssuerRegistry {
             return Err(SelectionError::Ambiguous);
         }
         Ok(Arc::clone(first))
+    }
+
+    /// The kind of failure of this node's most recent request for the keys of an issuer; `None` if
+    /// it succeeded, or if no request has ended since the record was changed.
+    pub fn problem(&self, record: &IssuerRecord) -> Option<String> {
+        let known = self.known();
+        let of_url = known.by_url.get(&record.settings.issuer)?;
+        let same = of_url.iter().find(|known| known.record == *record)?;
+        same.issuer.failure().map(|failure| failure.kind())
     }
 
     /// Reads the records again if they have changed. Issuers whose records are unchanged keep their

@@ -113,6 +113,19 @@ impl IssuerSettings {
         }
     }
 
+    /// The settings that decide which tokens are accepted.
+    pub(crate) fn accepted(&self) -> (&str, &ClaimPath, &[String]) {
+        (&self.issuer, &self.audience_claim, &self.audience)
+    }
+
+    /// Whether a token can be for both settings because of one audience in the same claim. A token
+    /// that names an audience of each can be for both without such an overlap.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.issuer == other.issuer
+            && self.audience_claim == other.audience_claim
+            && self.audience.iter().any(|one| other.audience.contains(one))
+    }
+
     /// Checks the settings. No request is sent.
     pub fn check(&self, network: Network) -> Result<(), SettingsError> {
         check_url("issuer", &self.issuer, network)?;

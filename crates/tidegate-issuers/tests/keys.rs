@@ -21,6 +21,7 @@ async fn a_new_key_is_found_by_its_id_at_most_once_in_ten_seconds() {
     let issuer = server.issuer(json!({}));
     let claims = server.claims();
     verify(&issuer, &old.token(&claims)).await.unwrap();
+    assert_eq!(issuer.failure(), None);
     server.set_keys(&[&new]);
     let token = new.token(&claims);
     for _ in 0..3 {
@@ -120,6 +121,11 @@ async fn documents_that_cannot_be_used_are_reported() {
             .unwrap_err();
         let text = unavailable(error).to_string();
         assert!(text.contains(expected), "{text}");
+        let kind = issuer.failure().unwrap().kind();
+        assert!(
+            !kind.contains(&server.url) && !kind.contains("302"),
+            "{kind}"
+        );
     }
 }
 

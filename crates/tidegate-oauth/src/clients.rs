@@ -11,10 +11,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tidegate_identity::{
-    AuditKind, Error as IdentityError, Secret, SecretHash, StoreError, UserKey,
+    AuditKind, EndReason, Error as IdentityError, Secret, SecretHash, StoreError, UserKey,
 };
 
-use crate::{Client, ClientAuthentication, ExpiringSecret, Ports, Result};
+use crate::{Client, ClientAuthentication, ExpiringSecret, GrantKind, Ports, Result, SessionEnd};
 
 pub use members::{ClientChange, NewClient};
 
@@ -175,7 +175,8 @@ impl ClientDirectory {
     /// if it was public and becomes confidential.
     ///
     /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
-    /// immediately. So do all secrets of a client that becomes public.
+    /// immediately. So do all secrets of a client that becomes public. The sessions of the grant
+    /// `client_credentials` end if the client loses the grant or gets another service user.
     ///
     /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidField`] with the name of the
     /// invalid field, also if the change rotates the secret of a public client.
@@ -215,6 +216,15 @@ impl ClientDirectory {
         let secret = self.change_authentication(&mut client, rotate, public)?;
         self.check_service_user(&client).await?;
         let done = self.ports.store.update_client(&read, &client).await?;
+        let grant = GrantKind::ClientCredentials;
+        if done && (client.service_user != read.service_user || !client.grants.allows(grant)) {
+            let end = SessionEnd {
+                at: self.ports.clock.now(),
+                reason: EndReason::Ended,
+            };
+            let store = &self.ports.store;
+            store.end_sessions_of_client(id, grant, end).await?;
+        }
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 

@@ -43,6 +43,9 @@ pub enum Error {
     /// The client is public or names no service user, so it has no grant `client_credentials`.
     #[error("the client has no service user")]
     NoServiceUser,
+    /// The service user of the client is disabled, so the client has no grant `client_credentials`.
+    #[error("the service user of the client is disabled")]
+    ServiceUserDisabled,
     /// The caller may not create personal access tokens; the text is the reason.
     #[error("{0}")]
     PersonalTokenRefused(&'static str),

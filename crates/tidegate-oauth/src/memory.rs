@@ -6,7 +6,8 @@ use tidegate_identity::{EndReason, SecretHash, SessionId, StoreFuture, Timestamp
 
 use crate::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, DeviceState,
-    EndedSession, GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
+    EndedSession, GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SessionEnd,
+    SigningKeyRecord,
 };
 
 pub use tables::IssuerTables;
@@ -74,6 +75,17 @@ impl IssuerStore for MemoryStore {
             );
             tables.delete_client(id)
         }))
+    }
+
+    fn end_sessions_of_client<'a>(
+        &'a self,
+        id: &'a str,
+        grant: GrantKind,
+        end: SessionEnd,
+    ) -> StoreFuture<'a, ()> {
+        let is_wanted = |session: &Session| session.client_id == id && session.grant == grant;
+        self.step(|tables| tables.end_where(is_wanted, end.reason, end.at));
+        done(())
     }
 
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {

@@ -20,6 +20,9 @@ pub struct TokenRequest {
     pub client: ClientCredentials,
     /// The grant and its parameters.
     pub grant: GrantParameters,
+    /// The tenant's database. It may be left out; a password grant is then one of the owner of a
+    /// tenant, whose database has the name of the user.
+    pub database: Option<String>,
     /// The resource that the token is for (RFC 8707, section 2.2).
     pub resource: Option<String>,
 }
@@ -33,9 +36,6 @@ pub enum GrantParameters {
         username: String,
         /// The password.
         password: Secret,
-        /// The tenant's database; `None` if the user is the owner of a tenant, whose database is
-        /// also named `username`.
-        database: Option<String>,
         /// The requested scopes.
         scopes: Scopes,
     },
@@ -82,7 +82,6 @@ impl TokenRequest {
             "password" => GrantParameters::Password {
                 username: parameters.required("username")?.to_owned(),
                 password: parameters.required_secret("password")?,
-                database: parameters.text("database")?.map(str::to_owned),
                 scopes: Scopes::parse(scope)?,
             },
             "refresh_token" => GrantParameters::RefreshToken {
@@ -105,6 +104,7 @@ impl TokenRequest {
         Ok(Self {
             client,
             grant,
+            database: parameters.text("database")?.map(str::to_owned),
             resource: parameters.text("resource")?.map(str::to_owned),
         })
     }
@@ -140,6 +140,8 @@ impl GuestRequest {
 pub struct DeviceRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
+    /// The tenant's database. It may be left out.
+    pub database: Option<String>,
     /// The requested scopes.
     pub scopes: Scopes,
     /// The resource that the token is for (RFC 8707, section 2).
@@ -153,6 +155,7 @@ impl DeviceRequest {
         let client = ClientCredentials::parse(parameters, basic)?;
         Ok(Self {
             client,
+            database: parameters.text("database")?.map(str::to_owned),
             scopes: scopes(parameters)?,
             resource: parameters.text("resource")?.map(str::to_owned),
         })

@@ -10,8 +10,8 @@ use tidegate_identity::{
 };
 
 use crate::{
-    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, Session,
-    SigningKeyRecord,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, GrantKind,
+    Session, SessionEnd, SigningKeyRecord,
 };
 
 /// The result of presenting a refresh token.
@@ -66,6 +66,14 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes a client with its codes and consents and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). `false` if it does not exist.
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool>;
+
+    /// Ends the sessions that a client opened by a grant. Sessions that ended before are unchanged.
+    fn end_sessions_of_client<'a>(
+        &'a self,
+        id: &'a str,
+        grant: GrantKind,
+        end: SessionEnd,
+    ) -> StoreFuture<'a, ()>;
 
     /// Inserts a session, whose id must not exist yet.
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()>;

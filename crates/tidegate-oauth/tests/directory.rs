@@ -36,14 +36,17 @@ async fn a_taken_name_is_reported() {
         code(api.directory.create_owner(owner).await),
         "ALREADY_EXISTS"
     );
-    let taken = NewClient {
-        id: Some("alien".to_owned()),
-        ..client()
-    };
-    assert_eq!(
-        code(api.clients.create_client(taken).await),
-        "ALREADY_EXISTS"
-    );
+    let reserving = api.clients.clone().reserving(&["console".to_owned()]);
+    for id in ["alien", "console"] {
+        let taken = NewClient {
+            id: Some(id.to_owned()),
+            ..client()
+        };
+        let error = reserving.create_client(taken).await.unwrap_err();
+        assert_eq!(error.code(), "ALREADY_EXISTS", "{id}");
+        let text = error.description();
+        assert!(text.contains("with this `id`"), "{id}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -28,6 +28,7 @@ fn samples() -> Vec<Error> {
         Error::InvalidScope,
         Error::InvalidTarget,
         Error::NoServiceUser,
+        Error::ServiceUserDisabled,
         Error::PersonalTokenRefused("no"),
         Error::TooManyPersonalTokens,
         Error::GrantNotAllowed,

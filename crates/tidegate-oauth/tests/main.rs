@@ -3,6 +3,7 @@
 
 mod approvals;
 mod authorization_codes;
+mod client_credentials;
 mod client_secrets;
 mod devices;
 mod directory;

@@ -13,8 +13,8 @@ use tidegate_identity::{
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
-    IssuerStore, MemoryStore, Ports, PurgeBefore, RefreshOutcome, Result, Session,
-    SigningKeyRecord, TokenResponse,
+    GrantKind, IssuerStore, MemoryStore, Ports, PurgeBefore, RefreshOutcome, Result, Session,
+    SessionEnd, SigningKeyRecord, TokenResponse,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -152,6 +152,7 @@ impl IssuerStore for Unsteady {
         insert_client(client: &'a Client) -> bool;
         update_client(read: &'a Client, client: &'a Client) -> bool;
         delete_client(id: &'a str, at: Timestamp) -> bool;
+        end_sessions_of_client(id: &'a str, grant: GrantKind, end: SessionEnd) -> ();
         sessions(database: &'a str, now: Timestamp, limit: u32) -> Vec<Session>;
         insert_session(session: &'a Session) -> ();
         session(id: SessionId) -> Option<Session>;

@@ -17,7 +17,7 @@ static VERSION: Query = Query::new(
 );
 static ALL: Query = Query::new(
     "select database, name, settings, created_at from tidegate.issuers \
-     order by database collate \"C\", name collate \"C\"",
+     order by created_at, database collate \"C\", name collate \"C\"",
 );
 static LIST: Query = Query::new(
     "select database, name, settings, created_at from tidegate.issuers \

@@ -1,7 +1,8 @@
 //! Tests of the stored settings of external issuers, which nodes of several releases read.
 
 use serde_json::json;
-use tidegate_issuers::{ExternalIssuerStore as _, IssuerSettings};
+use tidegate_identity::Timestamp;
+use tidegate_issuers::{ExternalIssuerStore as _, IssuerRecord, IssuerSettings};
 use tidegate_store::PgIssuerStore;
 
 use crate::fixture::Fixture;
@@ -42,4 +43,27 @@ async fn settings_of_a_later_release_stop_no_other_issuer_and_are_kept() {
     let stored = "select settings->'required_claims'->'acr'->>1 from tidegate.issuers \
                   where name = 'later'";
     assert_eq!(tidegate_testkit::text(&fixture.beside, stored).await, "1.5");
+}
+
+/// A token for several issuers belongs to the oldest.
+#[tokio::test]
+async fn the_issuers_of_all_tenants_are_sorted_by_age() {
+    let fixture = Fixture::migrated("old_issuers").await;
+    let store = PgIssuerStore::new(fixture.executor());
+    for (seconds, database, name) in [(2, "a", "a"), (1, "shop", "b"), (3, "shop", "a")] {
+        let issuer = "https://id.example.com".to_owned();
+        let record = IssuerRecord {
+            database: database.to_owned(),
+            name: name.to_owned(),
+            settings: IssuerSettings::new(issuer, vec!["api".to_owned()]),
+            created_at: Timestamp::from_seconds(seconds),
+        };
+        assert!(store.insert_issuer(&record).await.unwrap());
+    }
+    let all = store.all_issuers().await.unwrap();
+    let names: Vec<_> = all
+        .iter()
+        .map(|record| (&*record.database, &*record.name))
+        .collect();
+    assert_eq!(names, [("shop", "b"), ("a", "a"), ("shop", "a")]);
 }

@@ -117,6 +117,19 @@ impl AttemptLimit {
             memory,
         }
     }
+
+    /// A limit that no attempt reaches. An attempt is refused only during the wait that another
+    /// limit of the same counter started.
+    pub const fn unreached(window: Duration) -> Self {
+        Self {
+            // The largest value of an integer in PostgreSQL.
+            count: i32::MAX.cast_unsigned(),
+            window,
+            first_delay: Duration::ZERO,
+            longest_delay: Duration::ZERO,
+            memory: Duration::ZERO,
+        }
+    }
 }
 
 /// An attempt counter as stored.

@@ -125,7 +125,7 @@ impl IdentityService {
 
     /// The content of a link that signs in. Reading the content does not mark the link as used.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged or expired, when the user was
+    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
     /// dropped, disabled or made the default user, or when its password or email address has
     /// changed.
     pub async fn email_sign_in(&self, token: &str) -> Result<EmailSignIn> {
@@ -141,6 +141,11 @@ impl IdentityService {
         };
         let user = self.ports.store.user(&key).await?;
         let user = user.filter(same).ok_or(Error::InvalidLink)?;
+        // A used link is reported in every browser. The browser that used it has another cookie
+        // since then, so it would otherwise be told to use another browser.
+        let lifetime = self.settings.lifetimes.email_sign_in;
+        self.count_use(token, &AttemptLimit::unreached(lifetime))
+            .await?;
         Ok(EmailSignIn {
             user,
             pending: link.pending,
@@ -164,12 +169,16 @@ impl IdentityService {
         let EmailSignIn { user, pending } = link;
         // The mark is stored for at least as long as the link is valid.
         let once = AttemptLimit::once(self.settings.lifetimes.email_sign_in);
-        match self.attempts().count(rate_limit::link(token), &once).await {
-            Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),
-            counted => counted?,
-        }
+        self.count_use(token, &once).await?;
         let by = (pending.client.as_deref(), Some("email link"));
         let cookie = self.sign_in_authenticated(&user, by, context).await?;
         Ok((cookie, pending.next))
+    }
+
+    async fn count_use(&self, token: &str, limit: &AttemptLimit) -> Result<()> {
+        match self.attempts().count(rate_limit::link(token), limit).await {
+            Err(Error::TooManyAttempts { .. }) => Err(Error::InvalidLink),
+            counted => counted,
+        }
     }
 }

@@ -68,6 +68,7 @@ impl Error {
             Self::ExpiredDeviceCode => ("expired_token", InvalidRequest),
             Self::GrantNotAllowed
             | Self::NoServiceUser
+            | Self::ServiceUserDisabled
             | Self::ForeignDatabase
             | Self::ForeignToken
             | Self::SecondFactorNeeded => ("unauthorized_client", InvalidRequest),

@@ -43,6 +43,7 @@ impl Error {
             Self::NoServiceUser => {
                 "this grant needs a confidential client with a service_user that exists"
             }
+            Self::ServiceUserDisabled => "the service_user of the client is disabled",
             Self::TooManyPersonalTokens => {
                 "the user has 100 personal access tokens; revoke one first"
             }
@@ -103,6 +104,10 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
             expected,
         } => {
             return format!("the member {field}[{index}] is not valid, expected {expected}").into();
+        }
+        // The names of clients are not unique.
+        IdentityError::Taken("client") => {
+            "a client with this `id` already exists, or the `id` is reserved; choose another `id`"
         }
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();

@@ -49,7 +49,8 @@ impl Issuer {
     /// enters the user code.
     ///
     /// Errors: [`Error::UnknownClient`], [`Error::InvalidTarget`], [`Error::GrantNotAllowed`],
-    /// [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
+    /// [`Error::ClientNotAuthenticated`], [`Error::ForeignDatabase`] when the request names the
+    /// database of another tenant, [`IdentityError::TooManyAttempts`].
     pub async fn authorize_device(
         &self,
         request: DeviceRequest,
@@ -61,6 +62,7 @@ impl Issuer {
         let cx = self.grant_context(&client, address);
         cx.require_grant(GrantKind::DeviceCode)?;
         self.authenticate(&client, &request.client, address).await?;
+        cx.require_database(request.database.as_deref())?;
         if let Some(address) = address {
             let key = AttemptKey::of_address(rate_limit::DEVICE, address);
             // The attempt is not refunded after success: the limit is for stored device codes, not

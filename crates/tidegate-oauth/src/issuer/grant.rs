@@ -23,6 +23,16 @@ pub(crate) struct GrantContext<'a> {
 }
 
 impl GrantContext<'_> {
+    /// Fails with [`Error::ForeignDatabase`] if the request names a database whose users the client
+    /// may not sign in.
+    pub(crate) fn require_database(&self, database: Option<&str>) -> Result<()> {
+        if database.is_none_or(|database| self.client.admits(database)) {
+            Ok(())
+        } else {
+            Err(Error::ForeignDatabase)
+        }
+    }
+
     /// Fails with [`Error::GrantNotAllowed`] if the client may not use this grant.
     pub(crate) fn require_grant(&self, kind: GrantKind) -> Result<()> {
         if self.client.grants.allows(kind) {
@@ -34,7 +44,7 @@ impl GrantContext<'_> {
 }
 
 /// Handles a token request. Checks first that the client may use the grant, then that the client
-/// authenticates, then that the grant is valid.
+/// authenticates, then that the request is not for another database, then that the grant is valid.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
     request: &TokenRequest,
@@ -50,14 +60,14 @@ pub(crate) async fn exchange(
     cx.issuer
         .authenticate(cx.client, &request.client, cx.address)
         .await?;
+    cx.require_database(request.database.as_deref())?;
     match &request.grant {
         GrantParameters::Password {
             username,
             password,
-            database,
             scopes,
         } => {
-            let database = database.as_deref().unwrap_or(username);
+            let database = request.database.as_deref().unwrap_or(username);
             let key = UserKey::new(database, username);
             password::exchange(cx, key, password, *scopes).await
         }

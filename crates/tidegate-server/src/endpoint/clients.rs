@@ -137,7 +137,9 @@ where
         Verb::PATCH => {
             rest::require_encrypted(call.app, call.peer, call.head)?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
-            change(&admin, &ids, patch(members)?).await
+            let changed = change(&admin, &ids, patch(members)?).await;
+            refuse_ended(call.app).await?;
+            changed
         }
         Verb::DELETE => {
             for id in ids {

@@ -37,6 +37,8 @@ struct IssuerView<'a> {
     /// `None` if there is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
+    /// Why this node could not load the keys of the issuer.
+    problem: Option<String>,
 }
 
 /// The directory of issuers, acting for the caller, and the database of the caller's tenant.
@@ -103,7 +105,7 @@ where
     if call.head.method != Verb::POST {
         let issuers = admin.directory.list(&admin.database).await;
         let issuers = issuers.map_err(failure)?;
-        return rest::shown(&issuers.iter().map(shown).collect::<Vec<_>>());
+        return rest::shown(&shown(call.app, &issuers));
     }
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let read = |(index, object)| {
@@ -156,8 +158,8 @@ where
             Ok(no_content())
         }
         _ => match &*admin.find(&names).await? {
-            [issuer] => rest::shown(&shown(issuer)),
-            several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),
+            [issuer] => rest::shown(&view(call.app, issuer)),
+            several => rest::shown(&shown(call.app, several)),
         },
     }
 }
@@ -169,12 +171,17 @@ async fn reload(app: &App) -> Result<(), ApiError> {
     reloaded.map_err(|error| failure(DirectoryError::Store(error)))
 }
 
-fn shown(record: &IssuerRecord) -> IssuerView<'_> {
+fn shown<'a>(app: &App, records: &'a [IssuerRecord]) -> Vec<IssuerView<'a>> {
+    records.iter().map(|record| view(app, record)).collect()
+}
+
+fn view<'a>(app: &App, record: &'a IssuerRecord) -> IssuerView<'a> {
     IssuerView {
         name: &record.name,
         settings: &record.settings,
         create_members: (!record.settings.create_members).then_some(false),
         claims: record.settings.claims.is_none().then_some(()),
+        problem: app.issuer_problem(record),
     }
 }
 
@@ -184,7 +191,9 @@ fn failure(error: DirectoryError) -> ApiError {
             ApiError::input(error.to_string())
         }
         DirectoryError::TooMany => ApiError::conflict(error.to_string()),
-        DirectoryError::Taken(_) => ApiError::already_exists(error.to_string()),
+        DirectoryError::Taken(_) | DirectoryError::Overlap(_) => {
+            ApiError::already_exists(error.to_string())
+        }
         DirectoryError::NotFound(_) => ApiError::not_found(error.to_string()),
         DirectoryError::Store(error) => {
             ApiError::from_accounts(tidegate_identity::Error::Store(error))

@@ -24,8 +24,8 @@ use tidegate_identity::{
     EndReason, SecretHash, SessionId, StoreError, StoreFuture, Timestamp, UserKey,
 };
 use tidegate_oauth::{
-    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession,
-    IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, GrantKind,
+    IssuerStore, PurgeBefore, RefreshOutcome, Session, SessionEnd, SigningKeyRecord,
 };
 use tidegate_sql::Executor;
 
@@ -165,6 +165,15 @@ impl IssuerStore for PgOauthStore {
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
         step(clients::delete(&self.database, id, at))
+    }
+
+    fn end_sessions_of_client<'a>(
+        &'a self,
+        id: &'a str,
+        grant: GrantKind,
+        end: SessionEnd,
+    ) -> StoreFuture<'a, ()> {
+        step(sessions::end_of_client(&self.database, id, grant, end))
     }
 
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {

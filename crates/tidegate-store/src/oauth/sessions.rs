@@ -58,6 +58,12 @@ static END_OF_USER: Query = Query::new(
        where database = :database and user_name = :name and ended_at is null returning id) \
      select id, pg_catalog.pg_notify('tidegate', 'sessions')::text from ended",
 );
+static END_OF_CLIENT: Query = Query::new(
+    "with ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where client_id = :client and grant_kind = :grant and ended_at is null returning id) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
+);
 static ENDED: Query = Query::new(
     "select id, ended_at from tidegate.sessions \
      where ended_at >= :since::timestamptz and ended_at is not null",
@@ -220,6 +226,17 @@ pub(super) async fn end(
 ) -> Result<bool> {
     let values: [Argument<'_>; 3] = [&at, &reason.name(), &id];
     Ok(database.row(&END, &values, row::count).await? == Some(1))
+}
+
+pub(super) async fn end_of_client(
+    database: &Database,
+    id: &str,
+    grant: GrantKind,
+    end: SessionEnd,
+) -> Result<()> {
+    let values: [Argument<'_>; 4] = [&end.at, &end.reason.name(), &id, &grant.name()];
+    database.row(&END_OF_CLIENT, &values, row::count).await?;
+    Ok(())
 }
 
 pub(super) async fn end_of_user(

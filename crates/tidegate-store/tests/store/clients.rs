@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use tidegate_identity::{EndReason, SecretHash, Timestamp};
-use tidegate_oauth::{Client, ClientAuthentication, GrantSet, IssuerStore};
+use tidegate_oauth::{
+    Client, ClientAuthentication, GrantKind, GrantSet, IssuerStore, Session, SessionEnd,
+};
 
 use super::samples::{NOW, client, session};
 
@@ -11,6 +13,7 @@ super::cases!(
     an_update_keeps_tenant_and_age,
     a_change_of_what_was_changed_meanwhile_is_refused,
     dropping_a_client_ends_its_sessions_in_the_store,
+    the_sessions_of_a_client_and_a_grant_are_ended,
     redirect_addresses_are_found_by_their_beginning,
 );
 
@@ -94,6 +97,29 @@ async fn dropping_a_client_ends_its_sessions_in_the_store(store: Arc<dyn IssuerS
         .unwrap();
     assert_eq!((end.at, end.reason), (NOW, EndReason::ClientDropped));
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
+}
+
+async fn the_sessions_of_a_client_and_a_grant_are_ended(store: Arc<dyn IssuerStore>) {
+    let grant = GrantKind::ClientCredentials;
+    let with_grant = |number, client: &str| Session {
+        grant,
+        ..session(number, "shop", "x", client)
+    };
+    let (gone, other_client) = (with_grant(1, "a"), with_grant(2, "b"));
+    let other_grant = session(3, "shop", "x", "a");
+    for session in [&gone, &other_client, &other_grant] {
+        store.insert_session(session).await.unwrap();
+    }
+    let end = SessionEnd {
+        at: NOW,
+        reason: EndReason::Ended,
+    };
+    store.end_sessions_of_client("a", grant, end).await.unwrap();
+    let ended = store.session(gone.id).await.unwrap().unwrap().ended;
+    assert_eq!(ended, Some(end));
+    for session in [other_client, other_grant] {
+        assert_eq!(store.session(session.id).await.unwrap(), Some(session));
+    }
 }
 
 async fn redirect_addresses_are_found_by_their_beginning(store: Arc<dyn IssuerStore>) {

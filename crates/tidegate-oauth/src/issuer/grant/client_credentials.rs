@@ -7,7 +7,7 @@ use tidegate_identity::UserKey;
 /// Issues an access token of the client's service user, without a refresh token (section 4.4.3).
 ///
 /// Errors: [`Error::NoServiceUser`] if the client is public or has no service user, or if its
-/// service user does not exist or is disabled.
+/// service user does not exist; [`Error::ServiceUserDisabled`].
 pub(super) async fn exchange(cx: &GrantContext<'_>, scopes: Scopes) -> Result<TokenResponse> {
     let client = cx.client;
     if client.authentication == ClientAuthentication::Public {
@@ -20,9 +20,10 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, scopes: Scopes) -> Result<To
     let (database, name) = named.ok_or(Error::NoServiceUser)?;
     let key = UserKey::new(database, name);
     let user = cx.issuer.ports.store.user(&key).await?;
-    let user = user
-        .filter(|user| !user.disabled)
-        .ok_or(Error::NoServiceUser)?;
+    let user = user.ok_or(Error::NoServiceUser)?;
+    if user.disabled {
+        return Err(Error::ServiceUserDisabled);
+    }
     let opened = (GrantKind::ClientCredentials, scopes);
     cx.issuer.open_session(cx, &user, opened).await
 }
