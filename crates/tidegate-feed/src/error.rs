@@ -17,10 +17,10 @@ pub enum Error {
     /// A column does not exist, or the role may not read it.
     #[error("the column `{0}` does not exist, or may not be read")]
     NoColumn(Box<str>),
-    /// Changes of the table, or of a column, cannot be captured.
+    /// Changes of the table or of a column cannot be captured. The value is the reason.
     #[error("{0}")]
     Unsupported(String),
-    /// The filter cannot be evaluated outside of PostgreSQL.
+    /// The filter cannot be evaluated outside of PostgreSQL. The value is the reason.
     #[error("{0}")]
     Filter(String),
     /// The service lacks a privilege or a setting to capture changes.
@@ -39,7 +39,8 @@ pub enum Error {
         /// The time limit.
         limit: Duration,
     },
-    /// The change log cannot be read at the moment. The value is the cause, if it is known.
+    /// The change log cannot be read at the moment. The value is the cause; `None` if the cause is
+    /// unknown.
     #[error("the change log is not available at the moment; retry later")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
     /// The role does not exist, or may not log in to the database.
