@@ -80,8 +80,8 @@ fn problem(error: LogError) -> StreamProblem {
     }
 }
 
-/// Reads a stream until it breaks. Returns the error. `continues` is true if the stream starts at
-/// the position at which the stream before it ended.
+/// Reads a stream until it breaks. Returns the error that broke it. `continues` is true if the
+/// stream starts at the position at which the stream before it ended.
 async fn read(
     database: &Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
@@ -150,7 +150,7 @@ struct LiveReader {
     decoder: ChangeDecoder,
     /// The map of types with which the decoder's schemas were most recently refreshed.
     types: Arc<HashMap<u32, Type>>,
-    /// Changes up to this position were already dispatched by the previous stream.
+    /// Changes up to this position were already dispatched by the previous stream, and are skipped.
     dispatched: EventPosition,
     /// The tables for which the roles of subscriptions were already checked in this batch. The
     /// value is the commit of the newest transaction that the check covers.
