@@ -12,7 +12,7 @@ use tidegate_sql::{
 use tidegate_values::codec::json_string;
 use tidegate_values::{Column, Parameter, RawRow};
 
-/// The time limit of a query.
+/// The time limit of a query, or of all queries of a snapshot together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many times the query for privileges is repeated after a failure, and the pause between two
@@ -37,9 +37,9 @@ pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
 
 /// The result of [`query_snapshot`].
 pub(crate) enum QueryOutcome {
-    /// The rows of each query.
+    /// The rows of each query, in the order of the queries.
     Rows(Vec<Vec<TextRow>>),
-    /// At least one of the required transactions is not visible in the snapshot yet.
+    /// One of the transactions that must be visible is not visible in the snapshot yet.
     NotVisibleYet,
 }
 

@@ -46,7 +46,7 @@ pub enum Error {
     /// The role does not exist, or may not log in to the database.
     #[error("the role does not exist, or may not log in to this database")]
     NoRole,
-    /// The query for privileges failed.
+    /// A query for privileges or collations failed.
     #[error("the privileges of the role could not be read")]
     Privileges(#[source] Arc<tidegate_sql::Error>),
     /// The connection of the subscription was closed.

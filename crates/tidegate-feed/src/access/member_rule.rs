@@ -1,4 +1,4 @@
-//! Row level security of members that the service evaluates without a query.
+//! Row level security that the service evaluates for members, without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
 //! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which

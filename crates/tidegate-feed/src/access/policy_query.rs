@@ -12,16 +12,17 @@ use crate::catalog_query::{TextRow, is_true, text};
 /// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For such a condition, the
 /// query also selects the column, the column's type and the name of the claim.
 ///
-/// The last result column says on which objects the condition depends besides its own table and
-/// built-in objects: `0` for none, `1` for only the functions `tidegate.claim` and
+/// The last result column says on which objects the condition depends besides the policy's own
+/// table and built-in objects: `0` for none, `1` for only the functions `tidegate.claim` and
 /// `tidegate.claims`, `2` for any other object. PostgreSQL records these dependencies, including
 /// those of implicit casts.
 ///
 /// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
-/// same way in all supported versions. With an empty `search_path` it qualifies every function and
-/// operator that is not built in with its schema. The type of the column must be one whose values
-/// are equal if and only if their text forms are equal. The functions and schemas of Tidegate must
-/// belong to the service's role, because another owner could have replaced the functions.
+/// same way in all supported versions. With an empty `search_path` it writes the schema before
+/// every function and operator that is not built in. The type of the column must be one whose
+/// values are equal if and only if their text forms are equal. The functions and schemas of
+/// Tidegate must belong to the service's role, because another owner could have replaced the
+/// functions.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \
@@ -112,7 +113,7 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
 
 /// The part of the caller on which a condition depends; `depends_on` is the last result column of
 /// [`POLICIES`]. Two ways to depend on the caller leave no record: `current_setting()`, and a view
-/// of the catalog, such as `pg_settings`, in a FROM. So a condition that contains `from` or
+/// of the catalog, such as `pg_settings`, in a FROM clause. So a condition that contains `from` or
 /// `current_setting`, or calls anything but the usual built-in functions, is treated as depending
 /// on everything.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {

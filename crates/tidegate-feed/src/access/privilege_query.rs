@@ -52,7 +52,7 @@ const COLUMNS: &str = "\
     LEFT JOIN pg_catalog.pg_index p ON p.indrelid = c.oid AND p.indisprimary \
     WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
 
-/// The column numbers in the result of [`COLUMNS`].
+/// The indices of the result columns of [`COLUMNS`].
 mod column {
     pub(super) const RELATION: usize = 0;
     pub(super) const SCHEMA: usize = 1;
@@ -70,9 +70,9 @@ mod column {
 /// whether row level security applies (PostgreSQL, "Row Security Policies"), which columns are
 /// readable, and which policies apply to the role.
 ///
-/// The readable columns are `*` for all columns, or one letter for each column: `t` if it is
-/// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
-/// the schema, and `?` if the schema no longer exists.
+/// The readable columns are given as a text: `*` for all columns, or one letter for each column:
+/// `t` if it is readable, `f` if not, or `?` if it no longer exists. The text is empty if the role
+/// may not use the schema, and `?` if the schema no longer exists.
 ///
 /// The last result column is true if a change of memberships cannot revoke the privileges. This
 /// requires that both conditions hold:
@@ -114,7 +114,7 @@ const ROLES: &str = "\
     AND pg_catalog.has_database_privilege(\
         r.oid, pg_catalog.current_database()::text, 'CONNECT')";
 
-/// The column numbers in the result of [`ROLES`].
+/// The indices of the result columns of [`ROLES`].
 mod role {
     pub(super) const RELATION: usize = 0;
     pub(super) const NAME: usize = 1;

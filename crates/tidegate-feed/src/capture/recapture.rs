@@ -27,7 +27,8 @@ pub(crate) async fn recapture_table(
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
         // Another node has captured the table again, or an operator has restored the capture. In
-        // both cases the gap has ended before now.
+        // both cases the gap has ended before now, so the current end of the log is used as the end
+        // of the gap.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
     }

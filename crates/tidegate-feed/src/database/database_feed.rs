@@ -101,7 +101,8 @@ impl DatabaseFeed {
     }
 
     /// Adds and acknowledges a subscription. Adds nothing and returns `None` if the change log has
-    /// reported more than `definition_count` table definitions.
+    /// reported more than `definition_count` table definitions, because the subscription's
+    /// privileges may then be outdated.
     pub(crate) fn attach(
         &self,
         subscriber: &Arc<Subscriber>,
@@ -112,7 +113,7 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported since the request may have moved `since`. Therefore `since` is
+        // A gap that was reported after the request may have moved `since`. Therefore `since` is
         // read under the lock of the hub, under which gaps are reported.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);

@@ -82,7 +82,8 @@ impl RelationSchema {
 
     /// Sets the columns of the primary key.
     pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
-        // If the key is already set, the error is ignored: the key of one schema is read only once.
+        // `set` fails if the key is already set. The key of a schema is read only once, so the
+        // result is ignored.
         let _ = self.primary_key.set(columns);
     }
 

@@ -7,7 +7,7 @@ use tidegate_values::{Type, TypeField, TypeKind, base_type};
 
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 
-/// The limit on the nesting of types. It prevents endless recursion; types in practice are less
+/// The maximum depth of nested types. It prevents endless recursion; types in practice are less
 /// deeply nested.
 const MAX_DEPTH: usize = 32;
 

@@ -179,8 +179,8 @@ impl Hub {
 
     /// Makes a connection read the ring at its own pace after `position`, for all its live
     /// subscriptions. `change` is the change that is being dispatched; `None` if there is none.
-    /// Some of the subscriptions may already have received it. Returns `None` if the connection
-    /// already lags.
+    /// Subscriptions that have already received it do not get it again. Returns `None` if the
+    /// connection already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -330,8 +330,8 @@ impl Hub {
     }
 
     /// The roles of a table's subscriptions whose privileges depend on the role's attributes or
-    /// memberships. The list is cached until a subscription is added or removed, or its privileges
-    /// change.
+    /// memberships. The list is cached until a subscription is added or removed, or the privileges
+    /// of one change.
     pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
         let Some(table) = self.tables.get_mut(&relation) else {
             return Arc::default();

@@ -19,6 +19,7 @@ pub struct Predicate {
     /// One entry for each column of the relation for which the filter was compiled. `None` if the
     /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
+    /// The equality by which subscriptions with this filter can be found; `None` if there is none.
     equality: Option<Arc<Equality>>,
 }
 
@@ -139,8 +140,9 @@ impl Predicate {
         })
     }
 
-    /// The filter and its equality with the current labels of enums. `types` contains, by column
-    /// number in the relation, the current types of the columns whose labels have changed.
+    /// The matcher and the equality of the filter, both with the current labels of enums. `types`
+    /// contains, by column number in the relation, the current types of the columns whose labels
+    /// have changed.
     fn with_current_labels(
         &self,
         types: &HashMap<usize, Type>,

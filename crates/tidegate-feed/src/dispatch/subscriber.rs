@@ -24,7 +24,7 @@ use crate::metrics::FeedMetrics;
 /// A subscription.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
-    /// A number that identifies the subscription on this node.
+    /// A number that identifies the subscription in the feed of its database.
     pub(crate) id: u64,
     /// The number that identifies the subscription within its connection; see
     /// [`crate::SubscribeRequest::tag`].

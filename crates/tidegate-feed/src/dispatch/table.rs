@@ -169,8 +169,8 @@ impl TableSubscribers {
         }
     }
 
-    /// Sets the schema that the table has for the next changes. Live subscriptions are bound to the
-    /// schema. Subscriptions that do not fit the schema end.
+    /// Sets the schema that the table has for the next changes. Binds the live subscriptions to
+    /// this schema, and ends those that do not fit it.
     pub(crate) fn set_schema(&mut self, schema: &Arc<RelationSchema>) {
         if self
             .schema

@@ -130,11 +130,11 @@ async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
                 return Err(error);
             }
-            // The next poll of the catalog captures the table again.
+            // After the next poll of the catalog, the stale table is captured again.
             Err(LogError::TimedOut { .. }) => {
                 database.captures.mark_stale(relation, known.captured.since);
             }
-            // The next check of privileges ends the table's subscriptions.
+            // The table was dropped. The next check of privileges ends its subscriptions.
             Err(LogError::NoTable) => database.captures.remove(relation),
             Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
                 health::stop_capture(database, relation, &error);

@@ -110,7 +110,7 @@ fn add_row(snapshot: &mut CatalogSnapshot, mut row: TextRow) {
     }
 }
 
-/// Adds the composite types that a type contains.
+/// Adds the OIDs of the composite types that a type contains, including its own if it is composite.
 fn add_composites(r#type: &Type, composites: &mut BTreeSet<u32>) {
     match r#type.kind() {
         TypeKind::Composite(fields) => {

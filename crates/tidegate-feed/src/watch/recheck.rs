@@ -312,8 +312,8 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
 /// may continue. It cannot continue if it began without row level security, if the policies now
 /// tell apart callers who share its evaluator, or if the policies read columns that are not
-/// captured for it or cannot be captured. Without the captured columns, the subscription's events
-/// would be dropped silently.
+/// captured for it or cannot be captured. Without these columns, the subscription's events would be
+/// dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let shares = |rls: &Arc<RlsEvaluator>| {
         let policy = privileges.policy.as_ref();
