@@ -12,17 +12,17 @@ use tidegate_sql::{
 use tidegate_values::codec::json_string;
 use tidegate_values::{Column, Parameter, RawRow};
 
-/// The time limit of a query.
+/// The time limit of a query, or of all queries of a snapshot together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many times a query is repeated while PostgreSQL is unreachable, and the pause between two
+/// How many times the query for privileges is repeated after a failure, and the pause between two
 /// attempts.
 pub(crate) const RETRIES: (u32, Duration) = (20, Duration::from_millis(250));
 
 /// A row of text values.
 pub(crate) type TextRow = Vec<Option<String>>;
 
-/// The value at an index of a row; empty if it is NULL or missing.
+/// The value in a row at the index `at`; empty if the value is NULL or missing.
 pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
     row.get(at)
         .and_then(Option::as_deref)
@@ -30,16 +30,16 @@ pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
         .into()
 }
 
-/// Whether the value at an index of a row is the text `true`.
+/// Whether the value in a row at the index `at` is the text `true`.
 pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
     row.get(at).and_then(Option::as_deref) == Some("true")
 }
 
 /// The result of [`query_snapshot`].
 pub(crate) enum QueryOutcome {
-    /// The rows of each query.
+    /// The rows of each query, in the order of the queries.
     Rows(Vec<Vec<TextRow>>),
-    /// At least one of the required transactions is not visible in the snapshot yet.
+    /// One of the transactions that must be visible is not visible in the snapshot yet.
     NotVisibleYet,
 }
 
@@ -99,10 +99,10 @@ pub(crate) fn options() -> QueryOptions {
     }
 }
 
-/// An SQL expression that is true if all transactions of `:numbers` are visible in the snapshot of
-/// the statement, and NULL if `:numbers` is empty. The change log contains only the lower 32 bits
-/// of a transaction id. The upper bits are derived from the next id that PostgreSQL will assign,
-/// which is close to the id of a recent transaction.
+/// An SQL expression that says whether all transactions of `:numbers` are visible in the snapshot
+/// of the statement. It is NULL if `:numbers` is empty. `:numbers` contains only the lower 32 bits
+/// of each transaction id, because the change log has no more. The upper bits are derived from the
+/// next id that PostgreSQL will assign, which is close to the id of a recent transaction.
 macro_rules! are_visible {
     () => {
         "(SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
@@ -118,16 +118,17 @@ macro_rules! are_visible {
 pub(crate) const ARE_VISIBLE: &str = are_visible!();
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
-/// the required transactions are visible in the snapshot.
+/// the transactions of `:numbers` are visible in the snapshot.
 const OPENING_QUERY: &str = concat!(
     "SELECT pg_catalog.set_config('search_path', '', true), ",
     are_visible!(),
     "::text"
 );
 
-/// Runs queries as a principal, in one snapshot. Runs none of them if one of `visible_transactions`
-/// (the lower 32 bits of their ids) is not visible in the snapshot. Every column of the results
-/// must be text. A query consists of its SQL text and the values of its placeholders.
+/// Runs queries as a principal, in one snapshot. Each query is given as its SQL text and the values
+/// of its placeholders. Every column of the results must be text. `visible_transactions` are the
+/// lower 32 bits of transaction ids. If one of these transactions is not visible in the snapshot,
+/// no query runs.
 pub(crate) async fn query_snapshot(
     executor: &dyn Executor,
     principal: &Principal,
@@ -208,7 +209,8 @@ pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> S
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Collects rows of text values, whose bytes are the same in both wire formats.
+/// Collects rows of text values. A text has the same bytes in PostgreSQL's text format and binary
+/// format, so it needs no decoding.
 #[derive(Default)]
 pub(crate) struct TextRows(pub(crate) Vec<TextRow>);
 

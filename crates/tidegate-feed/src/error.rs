@@ -17,10 +17,10 @@ pub enum Error {
     /// A column does not exist, or the role may not read it.
     #[error("the column `{0}` does not exist, or may not be read")]
     NoColumn(Box<str>),
-    /// Changes of the table, or of a column, cannot be captured.
+    /// Changes of the table or of a column cannot be captured. The value is the reason.
     #[error("{0}")]
     Unsupported(String),
-    /// The filter cannot be evaluated outside of PostgreSQL.
+    /// The filter cannot be evaluated outside of PostgreSQL. The value is the reason.
     #[error("{0}")]
     Filter(String),
     /// The service lacks a privilege or a setting to capture changes.
@@ -39,13 +39,14 @@ pub enum Error {
         /// The time limit.
         limit: Duration,
     },
-    /// The change log cannot be read at the moment. The value is the cause, if it is known.
+    /// The change log cannot be read at the moment. The value is the cause; `None` if the cause is
+    /// unknown.
     #[error("the change log is not available at the moment; retry later")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
     /// The role does not exist, or may not log in to the database.
     #[error("the role does not exist, or may not log in to this database")]
     NoRole,
-    /// The query for privileges failed.
+    /// A query for privileges or collations failed.
     #[error("the privileges of the role could not be read")]
     Privileges(#[source] Arc<tidegate_sql::Error>),
     /// The connection of the subscription was closed.

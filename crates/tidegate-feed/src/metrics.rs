@@ -8,27 +8,30 @@ use parking_lot::Mutex;
 use tidegate_changelog::LogPosition;
 use tokio::time::Instant;
 
-/// The maximum number of observed ends of the change log that are stored.
+/// The maximum number of entries in `FeedMetrics::ends`.
 const MAX_ENDS: usize = 256;
 
 /// The counters of a database's feed.
 #[derive(Debug, Default)]
 pub(crate) struct FeedMetrics {
-    /// How many events were queued.
+    /// How many events were put into the queues of connections.
     pub(crate) events: AtomicU64,
     /// How many gaps were reported to subscriptions.
     pub(crate) resyncs: AtomicU64,
     /// How many connections were closed because their clients did not read.
     pub(crate) slow_consumers: AtomicU64,
-    /// The observed ends of the change log that the stream has not reached yet, each with the time
-    /// of the observation.
+    /// Positions at which the change log was observed to end, and which the stream has not reached
+    /// yet. Each has the time of the observation.
     ends: Mutex<VecDeque<(Instant, LogPosition)>>,
 }
 
 /// How far a stream is behind the end of the change log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamLag {
+    /// The distance from the position of the stream to the most recently observed end of the log.
     pub(crate) bytes: u64,
+    /// The time since the first observation of an end that the stream has not reached; zero if the
+    /// stream has reached all of them.
     pub(crate) time: Duration,
 }
 
@@ -38,13 +41,14 @@ impl FeedMetrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Records an observed end of the change log. Everything before `reached` has been dispatched.
+    /// Records that the change log was observed to end at `end`, and that everything before
+    /// `reached` has been dispatched.
     pub(crate) fn record_log_end(&self, end: LogPosition, reached: LogPosition) {
         let mut ends = self.ends.lock();
         ends.retain(|(_, end)| *end > reached);
         if ends.len() == MAX_ENDS {
-            // `lag` takes its time from the oldest entry and its bytes from the newest entry. An
-            // entry between these two can be dropped.
+            // `lag` uses only the oldest and the newest entry, so an entry between them can be
+            // dropped.
             ends.remove(1);
         }
         if end > reached {

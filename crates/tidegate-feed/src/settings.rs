@@ -5,21 +5,22 @@ use std::time::Duration;
 /// The settings of a feed.
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
-    /// How many bytes of changes each database keeps in memory for subscriptions that resume or
-    /// lag.
+    /// The maximum bytes of one database's changes that the node keeps in memory, for subscriptions
+    /// that resume or lag.
     pub ring_bytes: usize,
-    /// How many bytes of changes all databases together keep in memory. This memory is divided
-    /// equally among the databases.
+    /// The maximum bytes of the changes of all databases together that the node keeps in memory.
+    /// Each database gets an equal part, but at most `ring_bytes`.
     pub rings_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap. The change log may
-    /// limit the time further.
+    /// allow less time.
     pub retention_window: Duration,
     /// The time limit for starting a subscription.
     pub subscribe_timeout: Duration,
-    /// How many databases may be queried at the same time for the privileges of new subscriptions.
+    /// The maximum number of databases in which the privileges for new subscriptions are queried at
+    /// the same time.
     pub privilege_queries: usize,
-    /// The interval after which privileges are read again if no poll of the catalog has confirmed
-    /// them.
+    /// Privileges are read again if they were neither read nor confirmed by a poll of the catalog
+    /// for this time.
     pub recheck_interval: Duration,
     /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,
@@ -27,11 +28,13 @@ pub struct FeedSettings {
     /// contain: changes of captures, partitions, privileges and attributes of types. Each poll is
     /// one statement.
     pub poll_interval: Duration,
-    /// The interval at which the start of the retention window is moved.
+    /// The interval at which the start of the retention window is moved forward.
     pub retention_interval: Duration,
-    /// How long databases and tables stay captured after their last subscription.
+    /// How long a table is still captured after its last subscription has ended. The feed of a
+    /// database without subscriptions runs for the same time.
     pub idle_timeout: Duration,
-    /// How many subscriptions of a database may read the change log at the same time to replay.
+    /// The maximum number of subscriptions of one database that read the change log at the same
+    /// time in order to replay.
     pub max_replays: usize,
 }
 
@@ -54,8 +57,8 @@ impl Default for FeedSettings {
 }
 
 impl FeedSettings {
-    /// How many bytes of changes each database keeps in memory, if `databases` databases have
-    /// feeds.
+    /// The maximum bytes of changes that are kept in memory for each database, if `databases`
+    /// databases have feeds.
     pub(crate) fn ring_share(&self, databases: usize) -> usize {
         let share = self.rings_bytes / databases.max(1);
         share.min(self.ring_bytes)

@@ -10,7 +10,7 @@ use crate::catalog_query::{CatalogReader, oid_array, role_array, text};
 
 /// Selects a row for each table of `:relations`: the table's OID, and a fingerprint of the table,
 /// its columns, schema, indexes and policies. The catalog stores granted privileges in the rows of
-/// these objects.
+/// these objects, so the fingerprint covers the privileges.
 pub(crate) const TABLES: &str = "\
     SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
         (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
@@ -27,8 +27,8 @@ pub(crate) const TABLES: &str = "\
 /// and of every membership that it has, directly or through other roles. Roles belong to the
 /// cluster, so the change log of a database does not report their changes. Roles with the same
 /// attributes and memberships have the same fingerprint. The fingerprint also covers whether
-/// memberships are inherited. Before PostgreSQL 16 the member's attributes decide about
-/// inheritance, and since then the membership.
+/// memberships are inherited. Before PostgreSQL 16 an attribute of the member decides this. Since
+/// version 16 each membership has its own option.
 pub(crate) const ROLES: &str = "\
     WITH RECURSIVE asked AS (\
         SELECT r.* FROM pg_catalog.pg_roles r \

@@ -3,8 +3,8 @@
 //! Statements for several callers run at the same time ([`crate::access::rls_evaluators`]). The
 //! executor sends the statements for the members of a group together, each in a transaction of its
 //! own. Claims are sealed for one transaction, so code that a policy runs for one member cannot act
-//! as the next member. If a policy may run code that is not built in, a reset of the session
-//! follows each transaction.
+//! as the next member. If a policy may run code that is not built in, the session is reset after
+//! each transaction.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,25 @@ use tidegate_sql::{
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
 
-/// Sets the empty `search_path` under which PostgreSQL has printed the policies. The setting ends
-/// with the transaction.
+/// Sets an empty `search_path` until the end of the transaction, because PostgreSQL has printed the
+/// policies under an empty `search_path`.
 static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = "SELECT pg_catalog.set_config('search_path', '', true)";
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
 });
 
-/// The statement that judges row images. `:numbers` are the ids of transactions, `:table` and
-/// `:columns` are the quoted name and the columns of the table, and `:rows` is a JSON array of row
-/// images. The statement selects the numbers, from 1, of the rows that pass, separated by commas.
-/// It selects NULL if a transaction is not visible yet. It also selects NULL if the table now has
-/// other columns, because values would get into the wrong columns. In both cases the calling
-/// function tries again. After a change of columns, an attempt succeeds once the policies have been
-/// read again.
+/// The statement that judges row images. `:numbers` are the ids of the transactions that wrote the
+/// rows, `:table` and `:columns` are the quoted name and the column names of the table, and `:rows`
+/// is a JSON array of row images. The statement selects the numbers (from 1) of the images that
+/// pass the policies, separated by commas. It selects NULL if a transaction is not visible yet. It
+/// also selects NULL if the table now has other columns, because values would get into the wrong
+/// columns. In both cases the calling function tries again. After a change of columns, an attempt
+/// succeeds only after the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
+    /// The text of the statement.
     text: String,
+    /// The part of the text that combines the conditions of the policies.
     condition: String,
     statement: Arc<Statement>,
     table: String,
@@ -51,11 +53,12 @@ pub(super) struct JudgedCaller<'a> {
 }
 
 impl Judgement {
-    /// The statement for a table (its schema and name). `numbers` contains the number and the name
-    /// of each column. Returns `None` if the condition cannot be parsed.
+    /// The statement for a table, given as its schema and name. `numbers` contains the number
+    /// (`attnum`) and the name of each column. Returns `None` if the condition cannot be parsed.
     ///
-    /// The text contains `fingerprint`, so that a changed table gets a new prepared statement.
-    /// PostgreSQL does not plan a prepared statement again when the row type of the table changes.
+    /// The text contains the fingerprint of the table, so that a changed table gets a new prepared
+    /// statement. This is needed because PostgreSQL does not plan a prepared statement again when
+    /// the row type of the table changes.
     pub(super) fn new(
         table: (&str, &str),
         fingerprint: &str,
@@ -74,7 +77,7 @@ impl Judgement {
         })
     }
 
-    /// The same statement with a text that no connection has prepared.
+    /// The same statement with a new text, so that no connection has it prepared yet.
     fn unprepared(&self) -> Result<Arc<Statement>, InputError> {
         static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
         let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
@@ -83,8 +86,9 @@ impl Judgement {
     }
 
     /// Judges row images (a JSON array) for a caller. `transactions` contains the lower 32 bits of
-    /// transaction ids. Returns the numbers, from 1, of the images that the caller may see. Returns
-    /// `None` if one of the transactions is not visible yet, or if the table now has other columns.
+    /// the ids of the transactions that wrote the rows. Returns the numbers, from 1, of the images
+    /// that the caller may see. Returns `None` if one of the transactions is not visible yet, or if
+    /// the table now has other columns.
     pub(super) async fn run(
         &self,
         caller: JudgedCaller<'_>,
@@ -98,8 +102,9 @@ impl Judgement {
             images,
         ];
         match run(caller, &self.statement, &values).await {
-            // The row type may have changed after the fingerprint was read. PostgreSQL reports such
-            // a change with errors of class 42 (PostgreSQL, "Error Codes").
+            // The row type may have changed after the fingerprint was read. PostgreSQL then reports
+            // an error of class 42 (PostgreSQL, "Error Codes"), and the statement must be prepared
+            // again.
             Err(Error::Rejected(rejection)) if rejection.sqlstate.starts_with("42") => {
                 run(caller, &self.unprepared()?, &values).await
             }
@@ -115,9 +120,9 @@ fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], conditio
     let mut columns = String::new();
     let mut number = String::from("number of the row");
     for (_, column) in numbers {
-        // The name of the row number must differ from the names of all columns. If a column's name
-        // starts with the chosen name, the column's name with an underscore appended is used
-        // instead.
+        // The result column for the row number needs a name that no column of the table has. If a
+        // column's name starts with the chosen name, the column's name with an underscore appended
+        // is chosen instead.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }

@@ -1,4 +1,4 @@
-//! Row level security of members that the service evaluates without a query.
+//! Row level security that the service evaluates for members, without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
 //! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
@@ -12,7 +12,7 @@ use crate::access::rls_policy::{ComparedType, PolicyEquality, RlsPolicy};
 use crate::decode::change::{ChangeKind, Row, RowChange};
 use crate::decode::pgoutput::ColumnValue;
 
-/// The rows that policies show a member.
+/// Says which rows of a table the policies show to a member.
 #[derive(Debug)]
 pub(crate) struct MemberRule {
     /// The comparisons of the policies.
@@ -52,18 +52,20 @@ impl MemberRule {
         Some(Self { equalities, keys })
     }
 
-    /// Whether the rule was made from the comparisons in these policies.
+    /// Whether the rule was made from the comparisons in these policies; `false` if `policy` is
+    /// `None`.
     pub(crate) fn comes_from(&self, policy: Option<&RlsPolicy>) -> bool {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
-    /// Columns with values. A row is visible if at least one of the columns has its value.
+    /// The columns and the values that they must have. A row is visible if at least one of the
+    /// columns has the value of its key.
     pub(crate) fn keys(&self) -> &[RuleKey] {
         &self.keys
     }
 
-    /// Whether the member may see a change. A row image without the compared column is not visible.
-    /// A TRUNCATE is always visible.
+    /// Whether the member may see a change. A row image that lacks the compared column is not
+    /// visible. A TRUNCATE is always visible.
     pub(crate) fn shows(&self, change: &RowChange) -> bool {
         let ChangeKind::Row(_, tuple) = &change.kind else {
             return true;
@@ -80,7 +82,7 @@ impl MemberRule {
 }
 
 /// The value with which a policy compares its column. [`ClaimText::Other`] means that only
-/// PostgreSQL can compute the value.
+/// PostgreSQL can compute or compare the value.
 fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
     let value = match &equality.claim {
         None => ClaimText::Text(member.id().into()),
@@ -88,13 +90,13 @@ fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
     };
     match value {
         // If PostgreSQL would print the value in another spelling, only PostgreSQL can compare it.
-        // PostgreSQL also rejects a text that is not a value of the type.
+        // A text that is not a value of the type is also left to PostgreSQL, which rejects it.
         ClaimText::Text(text) if !is_canonical(equality.compared, &text) => ClaimText::Other,
         value => value,
     }
 }
 
-/// Whether PostgreSQL prints a value of the type with this text.
+/// Whether the text is a value of the type exactly as PostgreSQL prints it.
 fn is_canonical(compared: ComparedType, text: &str) -> bool {
     match compared {
         ComparedType::Text => true,

@@ -4,9 +4,9 @@ use crate::access::privileges::{ColumnPrivileges, Privileges};
 use crate::error::{Error, Result};
 use crate::event::operation::{Operation, Operations};
 
-/// Whether the change log must contain whole old rows, and not only the replica identity. The
-/// result depends on the columns that the subscription uses, and on the columns that the policies
-/// of its role read.
+/// Whether the change log must contain whole old rows, and not only the columns of the replica
+/// identity. The result depends on the columns that the subscription uses, and on the columns that
+/// the policies of its role read.
 ///
 /// # Errors
 ///

@@ -12,15 +12,17 @@ use crate::catalog_query::{TextRow, is_true, text};
 /// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For such a condition, the
 /// query also selects the column, the column's type and the name of the claim.
 ///
-/// The last result column says on which objects the condition depends besides its own table and
-/// built-in objects: `0` for none, `1` for the functions of claims only, `2` for any other.
-/// PostgreSQL records these dependencies, and also those of implicit casts.
+/// The last result column says on which objects the condition depends besides the policy's own
+/// table and built-in objects: `0` for none, `1` for only the functions `tidegate.claim` and
+/// `tidegate.claims`, `2` for any other object. PostgreSQL records these dependencies, including
+/// those of implicit casts.
 ///
 /// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
-/// same way in all supported versions. With an empty `search_path` it qualifies every function and
-/// operator that is not built in with its schema. The type of the column must be one whose values
-/// are equal if and only if their text forms are equal. The functions must belong to the service's
-/// role.
+/// same way in all supported versions. With an empty `search_path` it writes the schema before
+/// every function and operator that is not built in. The type of the column must be one whose
+/// values are equal if and only if their text forms are equal. The functions and schemas of
+/// Tidegate must belong to the service's role, because another owner could have replaced the
+/// functions.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \
@@ -78,8 +80,10 @@ pub(crate) const POLICIES: &str = "\
     WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
     AND p.polqual IS NOT NULL ORDER BY p.polname";
 
-/// The column numbers in the result of [`POLICIES`].
+/// The index of the table's OID in a row of [`POLICIES`]. The constants below are the indices of
+/// the other values.
 pub(crate) const RELATION: usize = 0;
+/// The index of the policy's OID.
 pub(crate) const NUMBER: usize = 1;
 const PERMISSIVE: usize = 2;
 const CONDITION: usize = 3;
@@ -107,11 +111,11 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
     }
 }
 
-/// The part of the caller on which a condition depends; `depends_on` is the dependency that
-/// PostgreSQL has recorded. Two ways to depend on the caller leave no record: `current_setting()`,
-/// and a view of the catalog, such as `pg_settings`, in a FROM. So a condition that contains `from`
-/// or `current_setting`, or calls anything but the usual built-in functions, counts as depending on
-/// everything.
+/// The part of the caller on which a condition depends; `depends_on` is the last result column of
+/// [`POLICIES`]. Two ways to depend on the caller leave no record: `current_setting()`, and a view
+/// of the catalog, such as `pg_settings`, in a FROM clause. So a condition that contains `from` or
+/// `current_setting`, or calls anything but the usual built-in functions, is treated as depending
+/// on everything.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
     let lower = condition.to_ascii_lowercase();
     let reads_more = ["from", "current_setting"]

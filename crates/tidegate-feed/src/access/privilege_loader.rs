@@ -1,8 +1,8 @@
 //! Loads privileges for many subscriptions together.
 //!
-//! Many subscriptions that start at the same time must not cause a query each. While a query runs
-//! on a database, new requests wait for the next query, which covers all of them. A request is
-//! answered by a query that starts after the request, so no request gets an outdated result.
+//! Many subscriptions that start at the same time must not cause one query each. While a query runs
+//! on a database, new requests wait for the next query, which covers all of them. Each request gets
+//! the result of a query that started after the request, so no result is outdated.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,10 +31,12 @@ pub(crate) struct PrivilegeLoader {
     waiting: Mutex<HashMap<DatabaseName, PendingReplies>>,
     /// Limits the number of databases in which privileges are queried at the same time.
     permits: Semaphore,
+    /// The time limit that is reported in [`Error::Timeout`].
     subscribe_timeout: Duration,
 }
 
-/// The senders of the replies that callers wait for, by role and table.
+/// The requests that wait for a reply, by role and table. Each request is the channel through which
+/// it gets its reply.
 type PendingReplies = HashMap<RoleTable, Vec<oneshot::Sender<PrivilegeOutcome>>>;
 
 impl PrivilegeLoader {
@@ -107,7 +109,8 @@ impl PrivilegeLoader {
                     PrivilegeOutcome::Failed(error) if is_busy(&error) => {
                         retries.insert(pair, replies);
                     }
-                    // Sending fails if the caller no longer waits and has dropped its receiver.
+                    // Sending fails if `load` no longer waits for the reply. This error can be
+                    // ignored.
                     outcome => replies
                         .into_iter()
                         .for_each(|reply| drop(reply.send(outcome.clone()))),
@@ -120,8 +123,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Takes the requests for the next query, and drops those whose callers no longer wait. Returns
-    /// `None` if no request is left. The task must then end.
+    /// Takes the requests for the next query. Drops a request if its `load` no longer waits for the
+    /// reply. Returns `None` if no request is left. The task must then end.
     fn next_batch(&self, database: &DatabaseName) -> Option<PendingReplies> {
         let mut waiting = self.waiting.lock();
         let all = waiting.get_mut(database)?;

@@ -20,15 +20,16 @@ pub(crate) type RoleTable = (RoleName, u32);
 
 /// The largest number of pairs of role and table in one query.
 pub(crate) const MAX_BATCH: usize = 500;
-/// How many times a query is tried while the definition of a table changes.
+/// The maximum number of queries for a table whose definition changes during each query.
 const ATTEMPTS: usize = 5;
 
 /// Limits the wait for a lock. From PostgreSQL 17 on, reading the condition of a policy locks the
-/// policy's table. A query covers many tables, so a lock on one of them must not delay it for long.
+/// policy's table. A query covers many tables, so it must not wait long for the lock of one table.
 const LOCK_TIMEOUT: &str = "SELECT pg_catalog.set_config('lock_timeout', '2s', true)";
 
-/// Selects the properties of each column that are the same for all roles. The result column
-/// [`column::EXISTS`] is false for a column that was dropped after the snapshot was taken.
+/// Selects, for each column of the tables `:relations`, the properties that are the same for all
+/// roles. The result column [`column::EXISTS`] is false for a column that was dropped after the
+/// snapshot was taken.
 const COLUMNS: &str = "\
     SELECT c.oid::text, n.nspname::text, c.relname::text, a.attnum::text, a.attname::text, \
            (pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') IS NOT NULL)::text, \
@@ -51,7 +52,7 @@ const COLUMNS: &str = "\
     LEFT JOIN pg_catalog.pg_index p ON p.indrelid = c.oid AND p.indisprimary \
     WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
 
-/// The column numbers in the result of [`COLUMNS`].
+/// The indices of the result columns of [`COLUMNS`].
 mod column {
     pub(super) const RELATION: usize = 0;
     pub(super) const SCHEMA: usize = 1;
@@ -65,17 +66,20 @@ mod column {
     pub(super) const KEY_POSITION: usize = 9;
 }
 
-/// Selects a row for each pair of table and role, if the role may log in. The row says whether row
-/// level security applies (PostgreSQL, "Row Security Policies"), which columns are readable, and
-/// which policies apply to the role.
+/// Selects a row for each pair of role and table in `:pairs`, if the role may log in. The row says
+/// whether row level security applies (PostgreSQL, "Row Security Policies"), which columns are
+/// readable, and which policies apply to the role.
 ///
-/// The readable columns are `*` for all columns, or one letter for each column: `t` if it is
-/// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
-/// the schema, and `?` if the schema no longer exists.
+/// The readable columns are given as a text: `*` for all columns, or one letter for each column:
+/// `t` if it is readable, `f` if not, or `?` if it no longer exists. The text is empty if the role
+/// may not use the schema, and `?` if the schema no longer exists.
 ///
-/// The last result column is true if a change of memberships cannot revoke the privileges. Two
-/// conditions must hold. The privileges are granted to the role itself or to PUBLIC. And row level
-/// security is disabled, or the role itself owns the table and row level security is not forced.
+/// The last result column is true if a change of memberships cannot revoke the privileges. This
+/// requires that both conditions hold:
+///
+/// - The privileges are granted to the role itself or to PUBLIC.
+/// - Row level security is disabled, or the role itself owns the table and row level security is
+///   not forced.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \
@@ -110,7 +114,7 @@ const ROLES: &str = "\
     AND pg_catalog.has_database_privilege(\
         r.oid, pg_catalog.current_database()::text, 'CONNECT')";
 
-/// The column numbers in the result of [`ROLES`].
+/// The indices of the result columns of [`ROLES`].
 mod role {
     pub(super) const RELATION: usize = 0;
     pub(super) const NAME: usize = 1;
@@ -133,8 +137,8 @@ pub(crate) async fn query(
     for batch in pairs.chunks(MAX_BATCH) {
         match &unreachable {
             None => unreachable = query_batch(catalog, batch, &mut outcomes).await,
-            // The database is unreachable. Later batches fail at once, so that not each of them
-            // waits for it.
+            // The database is unreachable. Later batches are not tried, because each of them would
+            // wait for the database again.
             Some(error) => outcomes.extend(failed(batch, error)),
         }
     }
@@ -202,7 +206,8 @@ async fn query_batch(
 ///
 /// The result for a table is unreliable if another session alters or drops the table while the
 /// queries run. The snapshot still contains the old columns, but PostgreSQL's privilege functions
-/// do not use the snapshot: they return NULL for a column or table that no longer exists.
+/// do not use the snapshot: they return NULL for a column or table that no longer exists. Such a
+/// result becomes [`PrivilegeOutcome::Unstable`].
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],

@@ -21,7 +21,8 @@ pub(crate) struct Privileges {
     pub(crate) fingerprint: Box<str>,
     /// The fingerprint of the role when the privileges were read.
     pub(crate) role_fingerprint: Box<str>,
-    /// Whether a change of roles or memberships alone may change these privileges.
+    /// Whether a change of roles or memberships may change these privileges, even if the table does
+    /// not change.
     pub(crate) depends_on_roles: bool,
     /// When the query began. The result of a query that began later replaces this one.
     pub(crate) queried_at: Instant,
@@ -38,7 +39,8 @@ pub(crate) struct ColumnPrivileges {
     /// Whether the change log omits the column because it is a generated column. PostgreSQL 18 and
     /// later omit only virtual generated columns, earlier versions all generated columns.
     pub(crate) not_in_log: bool,
-    /// Whether the change log contains the column's value in an old row.
+    /// Whether the column belongs to the replica identity, so that the change log contains its
+    /// value in old rows.
     pub(crate) in_replica_identity: bool,
     /// Whether values of the column may be stored out of line (TOAST). The change log omits such a
     /// value if an UPDATE does not change it.

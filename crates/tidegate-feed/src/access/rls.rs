@@ -1,6 +1,6 @@
 //! Row level security on events: decides whether a role may see a row image.
 //!
-//! PostgreSQL evaluates the policies on a connection that logged in as the role. The policies are
+//! PostgreSQL evaluates the policies, in a transaction that runs as the role. The policies are
 //! applied to the row images of the change log and not to the table, because the current row may
 //! differ from the image.
 
@@ -23,12 +23,12 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The maximum number of results that an evaluator caches for other subscriptions. Above this
-/// number, it drops old results.
+/// The maximum number of results that an evaluator caches for other subscriptions. When it has
+/// more, it drops the old results.
 const MAX_CACHED: usize = 4096;
 
-/// How long a result is used. A policy may depend on the time or on other tables, so a subscription
-/// that resumes later must not use an old result.
+/// How long a cached result is used. A policy may depend on the time or on other tables, so a
+/// subscription that resumes later must not use an old result.
 const LIFETIME: Duration = Duration::from_secs(5);
 
 /// Decides which row images a caller may see. The results are shared by all subscriptions of the
@@ -40,7 +40,7 @@ pub(crate) struct RlsEvaluator {
     /// The property that all callers of this evaluator have in common besides the role: none, the
     /// claims, or the identity.
     common: CallerPart,
-    /// Limits how many evaluators of one role and table wait for PostgreSQL at a time.
+    /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,
     state: tokio::sync::Mutex<RlsState>,
 }
@@ -126,10 +126,12 @@ impl RlsEvaluator {
     }
 
     /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
-    /// image without a column that the policies read is not visible. Returns `None` if the changes
-    /// cannot be evaluated yet. This has one of two reasons. The transactions of the changes are
-    /// not visible to queries yet, although the policies may read other effects of these
-    /// transactions. Or the columns of the table have changed since the policies were read.
+    /// image that lacks a column which the policies read is not visible. Returns `None` if the
+    /// changes cannot be evaluated yet, for one of two reasons:
+    ///
+    /// - The transactions of the changes are not visible to queries yet. Policies that read tables
+    ///   would see these tables as they were before the transactions.
+    /// - The columns of the table have changed since the policies were read.
     ///
     /// # Errors
     ///
@@ -174,8 +176,8 @@ impl RlsEvaluator {
             let Some(visible) = self.query_visible(policy, &unknown).await? else {
                 return Ok(None);
             };
-            // The results of a slow query are used for longer, so that the subscriptions that wait
-            // for them do not query again one after the other.
+            // The results of a slow query are used for a longer time. Otherwise they could expire
+            // while other subscriptions wait for the lock, and each of these would query again.
             let until = Instant::now() + LIFETIME.max(4 * now.elapsed());
             for (change, visible) in unknown.iter().zip(visible) {
                 cache.insert(key(change), (visible, until));
@@ -228,8 +230,8 @@ impl RlsEvaluator {
     }
 }
 
-/// Writes the row images as a JSON array of objects. Values of JSON types are embedded. Every other
-/// value is written in its text form as a string.
+/// Writes the row images as a JSON array of objects. A value of a JSON type is embedded. Any other
+/// value becomes a JSON string with its text form.
 fn images_json(changes: &[&Arc<RowChange>]) -> String {
     let mut out = BytesMut::from(&b"["[..]);
     for (number, change) in changes.iter().enumerate() {

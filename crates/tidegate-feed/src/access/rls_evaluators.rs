@@ -27,7 +27,7 @@ pub(crate) struct RlsEvaluators {
 #[derive(Default)]
 struct InUse {
     evaluators: HashMap<EvaluatorKey, Weak<RlsEvaluator>>,
-    /// The permits of each role and table.
+    /// The permits of each role and table, which limit how many evaluators wait for PostgreSQL.
     permits: HashMap<RoleTable, Weak<Semaphore>>,
     /// Unused evaluators are removed when there are this many evaluators.
     limit: usize,
@@ -88,8 +88,8 @@ impl InUse {
     }
 
     /// Removes evaluators that are no longer used, when the number of evaluators has doubled since
-    /// the last removal. So the average cost of a subscription does not depend on the number of
-    /// members.
+    /// the last removal. So the average cost of adding a subscription does not grow with the number
+    /// of members.
     fn remove_unused(&mut self) {
         if self.evaluators.len() >= self.limit {
             self.evaluators
@@ -109,8 +109,8 @@ impl RlsEvaluators {
     }
 
     /// The evaluator of a caller and a table, updated with the policies of `privileges`. An
-    /// existing evaluator that is busy cannot be updated now. The subscriptions that use it then
-    /// keep it, and new subscriptions share a new evaluator.
+    /// existing evaluator cannot be updated while it is busy. In that case a new evaluator is
+    /// returned, which later subscriptions share. The earlier subscriptions keep the old one.
     pub(crate) fn get(
         &self,
         login: &Login,

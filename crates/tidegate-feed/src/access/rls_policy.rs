@@ -1,4 +1,5 @@
-//! Combines the row level security policies that apply to a role on a table into one query.
+//! Combines into one condition the row level security policies that apply when a role reads a
+//! table.
 
 use std::fmt::Write as _;
 
@@ -19,7 +20,8 @@ pub(crate) struct RlsPolicy {
     /// Whether no row can pass, because there is no permissive policy.
     pub(super) denies_all: bool,
     /// The comparisons, one for each policy. A visible row passes at least one of them. `None` if
-    /// there are no policies, or if one of the policies is restrictive or does more than compare.
+    /// there are no policies, or if one of the policies is restrictive or is not a comparison with
+    /// the caller's id or a claim.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 
@@ -72,7 +74,8 @@ pub(crate) struct PolicyClause {
 impl RlsPolicy {
     /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
     /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is the
-    /// schema and the name of the table. `numbers` contains the number and the name of each column.
+    /// schema and the name of the table, and `fingerprint` is the table's fingerprint. `numbers`
+    /// contains the number (`attnum`) and the name of each column.
     pub(crate) fn new(
         table: (&str, &str),
         fingerprint: &str,

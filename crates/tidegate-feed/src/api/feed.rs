@@ -180,8 +180,8 @@ impl Feed {
         }
     }
 
-    /// Opens broken streams at once and not only after their pause, because PostgreSQL is reachable
-    /// again.
+    /// Opens broken streams immediately, without the rest of their pause. Call this when PostgreSQL
+    /// is reachable again.
     pub fn resume(&self) {
         for running in self.shared.databases.lock().values() {
             let stream = &running.database.stream;
@@ -191,15 +191,15 @@ impl Feed {
         }
     }
 
-    /// Reports that a definition in a database has changed. The catalog is then polled at once, and
-    /// not only at the next interval.
+    /// Reports that a definition in a database has changed. The catalog is then polled immediately,
+    /// and not only at the next interval.
     pub fn schema_changed(&self, database: &DatabaseName) {
         if let Some(running) = self.shared.databases.lock().get(database) {
             running.database.poll_request.notify_one();
         }
     }
 
-    /// The status of each database's feed, sorted by name.
+    /// The status of each database's feed, sorted by the name of the database.
     pub fn status(&self) -> Vec<DatabaseStatus> {
         let databases = self.shared.databases.lock();
         let mut status: Vec<_> = databases

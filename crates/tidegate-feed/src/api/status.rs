@@ -11,7 +11,8 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::dispatch::queue::QueueDepth;
 use crate::metrics::StreamLag;
 
-/// The status of a database's feed. The counters start with the first subscription to the database.
+/// The status of a database's feed. The counters start at zero with the first subscription to the
+/// database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseStatus {
     /// The database.

@@ -29,7 +29,7 @@ use crate::read::{lagging, replay};
 pub(crate) struct CheckedRequest {
     request: SubscribeRequest,
     privileges: Arc<Privileges>,
-    /// The columns that events contain or that the filter uses.
+    /// The names of the columns that events contain or that the filter uses.
     columns: Vec<Box<str>>,
     demand: Demand,
     deadline: Instant,
@@ -149,8 +149,8 @@ fn attach(
             replay::spawn(database.clone(), subscriber.clone(), position);
         }
     }
-    // A feed that stops ends the subscriptions that exist when it stops. This subscription may have
-    // been added later, so the state of the feed is checked here.
+    // When a feed stops, it ends all existing subscriptions. This subscription may have been added
+    // afterwards, so the state of the feed is checked here.
     if database.stream.state().stopped {
         hub.detach(&subscriber);
         return Err(Error::Unavailable(None));
@@ -158,8 +158,8 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// The start of the subscription: the next commit, its cursor, or a gap if the changes after its
-/// cursor are not available.
+/// Where the subscription starts: at the next commit if `after` is `None`, after this cursor, or
+/// with a gap if the changes after the cursor are not available.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,
@@ -190,9 +190,9 @@ async fn start_at(
 /// Handles a subscription that does not fit the schema that the change log most recently described
 /// for its table. The definition of the table may have changed after the last change of a row, and
 /// the change log describes the table again only before the next change of a row. Therefore this
-/// function waits until the stream has reached the current end of the log. The columns of the
-/// subscription were checked against the current catalog, so if they still do not fit, the known
-/// schema is outdated and is removed.
+/// function waits until the stream has reached the current end of the log. If the subscription
+/// still does not fit, the known schema is outdated and is removed, because the subscription's
+/// columns were checked against the current catalog.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

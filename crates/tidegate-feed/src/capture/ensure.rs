@@ -32,8 +32,8 @@ pub(crate) async fn ensure_captured(
 }
 
 /// The capture of a table, if it meets the demand and is not stale; otherwise `None`. Marks the
-/// capture as used. Does not wait for the lock of the table, which another task may hold for long.
-/// Ignores a gap that is not reported yet, because the new subscription begins after the gap.
+/// capture as used. Does not wait for the lock of the table, which another task may hold for a long
+/// time. Ignores a gap that is not reported yet, because the new subscription begins after the gap.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {
         let is_sufficient = !capture.stale && capture.demand == joined(capture.demand, demand);
@@ -89,8 +89,8 @@ async fn extend(
     mut known: TableCapture,
     demand: Demand,
 ) -> Result<Captured> {
-    // A missing capture must be detected before the table is captured again, because afterwards it
-    // would look intact.
+    // A missing capture must be detected before the table is captured again, because afterwards the
+    // capture would look intact.
     if !known.stale && health::is_capture_gone(database, &known).await {
         database
             .captures

@@ -19,8 +19,8 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Ended;
 use crate::watch::catalog_poll;
 
-/// The pause after a poll, as a multiple of the poll's duration. It keeps a series of definitions
-/// from occupying the server with polls.
+/// The pause after a poll, as a multiple of the poll's duration. Each new definition requests a
+/// poll, and without the pause a series of definitions would occupy the server with polls.
 const PAUSE_FACTOR: u32 = 2;
 
 /// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures.
@@ -58,9 +58,11 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
 
 struct HealthWatch {
     database: Arc<DatabaseFeed>,
+    /// The health of each capture at the previous poll, by the OID of the table.
     last_health: HashMap<u32, LastHealth>,
     /// The tables that are being repaired.
     repairing: HashSet<u32>,
+    /// The running repairs. Each returns the OID of its table.
     repairs: JoinSet<u32>,
 }
 
@@ -69,8 +71,9 @@ struct LastHealth {
     /// Whether UPDATE and DELETE were captured. If this value or `since` differs from that of the
     /// current capture, the table was captured again since the poll.
     changes: bool,
-    /// The position of the capture.
+    /// The position since which the table was captured.
     since: LogPosition,
+    /// The marks of the capture; see [`CaptureHealth`].
     evidence: Vec<Box<str>>,
 }
 

@@ -50,7 +50,7 @@ impl PartitionWatch {
     }
 
     /// Reports a gap if a change of a table's partitions made rows appear or disappear. Returns
-    /// `false` if this could not be determined; it is then tried again with the next snapshot.
+    /// `false` if this could not be determined. The next snapshot then leads to another attempt.
     async fn process_change(&mut self, table: u32) -> bool {
         let database = &self.database;
         let Some(capture) = database.captures.get(table) else {
@@ -58,8 +58,8 @@ impl PartitionWatch {
         };
         let deadline = Instant::now() + database.settings.subscribe_timeout;
         // The change log reports a TRUNCATE of the whole table, which empties all partitions. The
-        // stream must have reached the TRUNCATE first. Otherwise the emptied partitions would be
-        // reported a second time, as a change of partitions.
+        // stream must have reached the TRUNCATE before the partitions are checked. Otherwise the
+        // emptied partitions would be reported a second time, as a change of partitions.
         let no_change = LogPosition::default();
         let Ok(now) = database.log.retain(&database.name, no_change).await else {
             return false;

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Captures a table again as `demand` requires, and stores the capture. The caller must hold the
-/// lock of the table, or the exclusive lock of the captures. If changes may be missing, records a
-/// gap, which [`report_gaps`] reports.
+/// Captures a table again as `demand` requires, and stores the capture. The calling function must
+/// hold the lock of the table, or the exclusive lock of the captures. If changes may be missing,
+/// records a gap, which [`report_gaps`] reports.
 ///
 /// # Errors
 ///
@@ -21,13 +21,14 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position has one of two causes. The table was released in the meantime, which is a
-    // gap. Or more kinds of changes are captured now, which is no gap.
+    // A later position than before has one of two causes. The table was released in the meantime,
+    // which is a gap. Or more kinds of changes are captured now, which is no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
         // Another node has captured the table again, or an operator has restored the capture. In
-        // both cases the gap has ended before now.
+        // both cases the gap has ended before now, so the current end of the log is used as the end
+        // of the gap.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
     }
@@ -38,8 +39,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // Another task may have marked the table as stale during the capture. Such a mark
-            // stays, because this capture may not have repaired the cause.
+            // Another task may have marked the table as stale during the capture. Such a mark is
+            // kept, because this capture may not have repaired the cause.
             stale: current.stale && !known.stale,
             ..current
         };

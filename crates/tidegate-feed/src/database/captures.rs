@@ -19,7 +19,8 @@ pub(crate) struct TableCapture {
     pub(crate) last_used: Instant,
     /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,
-    /// A gap that is not reported yet: changes from before this capture may be missing.
+    /// A gap that is not reported yet; `None` if there is none. Changes from before this capture
+    /// may be missing.
     pub(crate) pending_gap: Option<Captured>,
     /// The gap that was most recently recorded while `pending_gap` was set. It is reported after
     /// `pending_gap`.
@@ -33,8 +34,8 @@ pub(crate) struct Captures {
     /// Held shared while one table is captured. Held exclusively while unused tables are released,
     /// and while a new stream captures all tables again.
     pub(crate) lock: RwLock<()>,
-    /// The locks that serialise the captures of each table. They may be held for long, because a
-    /// capture waits for the transactions that write to the table.
+    /// The locks that serialise the captures of each table. A capture may hold its lock for a long
+    /// time, because it waits for the transactions that write to the table.
     table_locks: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     /// Wakes the task that reports gaps.
     pub(crate) gap_recorded: Notify,
@@ -87,15 +88,16 @@ impl Captures {
         }
     }
 
-    /// Records that changes of a table may be missing. Does nothing if the table was captured again
-    /// after `since`.
+    /// Records that changes of a table may be missing. `since` is the position since which the
+    /// table was captured. Does nothing if the table has been captured again, from another
+    /// position.
     pub(crate) fn mark_stale(&self, relation: u32, since: LogPosition) {
         self.update(relation, |capture| {
             capture.stale |= capture.captured.since == since;
         });
     }
 
-    /// Records that changes from before `captured` may be missing. This gap is reported once the
+    /// Records that changes from before `captured` may be missing. This gap is reported when the
     /// stream has reached it. If a gap of the table is already pending, the new gap is reported
     /// after it. The new gap does not replace the pending gap, because a table that keeps becoming
     /// stale would then never get a report. A third gap replaces the second.
@@ -123,7 +125,8 @@ impl Captures {
             .collect()
     }
 
-    /// Removes a pending gap. Returns `false` if the gap was no longer pending.
+    /// Removes a pending gap, so that the next gap of the table is pending. Returns `false` if the
+    /// gap was no longer pending.
     pub(super) fn take_gap(&self, relation: u32, gap: Captured) -> bool {
         let mut tables = self.tables.lock();
         let capture = tables.get_mut(&relation);

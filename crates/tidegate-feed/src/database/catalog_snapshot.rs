@@ -7,11 +7,11 @@ use tidegate_sql::RoleName;
 use crate::catalog_query::TextRow;
 use crate::database::captures::TableCapture;
 
-/// The part of the catalog on which subscriptions depend, but whose changes the change log does not
-/// report.
+/// Facts of the catalog on which subscriptions depend. The change log does not report changes of
+/// these facts.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogSnapshot {
-    /// The captures at the time the poll began.
+    /// The captures when the poll began, by the OID of the table.
     pub(crate) captures: HashMap<u32, TableCapture>,
     /// The rows of [`tidegate_changelog::ChangeLog::health_query`].
     pub(crate) capture_health: Vec<TextRow>,

@@ -42,7 +42,8 @@ pub(crate) struct DatabaseFeed {
     /// The result of the most recent poll of the catalog.
     pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// When the database was most recently found to have a subscription.
+    /// When the database was most recently found to have a subscription, or an attempt to subscribe
+    /// ended.
     pub(crate) last_used: Mutex<Instant>,
     subscriber_ids: AtomicU64,
     /// How many subscriptions are being started.
@@ -81,7 +82,8 @@ impl DatabaseFeed {
     }
 
     /// Records that a stream was opened. `continues` says whether it starts where the previous
-    /// stream ended. If not, reports a gap to every subscription.
+    /// stream ended. If it does not, or if the new log does not continue the previous log, reports
+    /// a gap to every subscription.
     pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let mut hub = self.hub.lock();
         if !hub.is_continued_by(lineage) {
@@ -98,8 +100,9 @@ impl DatabaseFeed {
         self.stream.advance(position);
     }
 
-    /// Adds and acknowledges a subscription. Returns `None` if the change log has reported more
-    /// than `definition_count` table definitions.
+    /// Adds and acknowledges a subscription. Adds nothing and returns `None` if the change log has
+    /// reported more than `definition_count` table definitions, because the subscription's
+    /// privileges may then be outdated.
     pub(crate) fn attach(
         &self,
         subscriber: &Arc<Subscriber>,
@@ -110,7 +113,7 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported since the request may have moved `since`. Therefore `since` is
+        // A gap that was reported after the request may have moved `since`. Therefore `since` is
         // read under the lock of the hub, under which gaps are reported.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 /// The state of a database's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
+    /// Whether the stream is open and its changes are dispatched.
     pub(crate) live: bool,
     /// The position up to which all changes of committed transactions have been dispatched.
     pub(crate) reached: LogPosition,
@@ -83,7 +84,7 @@ impl StreamProgress {
     /// Waits before the next attempt to open the stream. The wait ends early when another part of
     /// the service has reached PostgreSQL.
     pub(crate) async fn pause(&self, pause: Duration) {
-        // The result is ignored: the caller need not know whether the wait ended early.
+        // The result is ignored, because it does not matter whether the wait ended early.
         let _ = timeout(pause, self.retry_request.notified()).await;
     }
 
@@ -123,7 +124,7 @@ impl StreamProgress {
         let mut stream = self.state.subscribe();
         loop {
             // A stream of an idle log returns nothing without a request. The request is repeated,
-            // because a stream that broke may have lost it.
+            // because a request is lost if the stream breaks.
             self.progress_request.notify_one();
             let next = deadline.min(Instant::now() + REQUEST_INTERVAL);
             let reached = stream.wait_for(|state| state.live && state.reached >= position);

@@ -1,5 +1,6 @@
-//! Decodes messages of the change log to changes. Changes are not buffered until the end of their
-//! transaction, because a transaction has committed before its first message arrives.
+//! Decodes messages of the change log to changes. A transaction has committed before its first
+//! message arrives. So changes are returned immediately, and not buffered until their transaction
+//! ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,24 +15,24 @@ use crate::decode::schema::{RelationSchema, unknown_types};
 use crate::event::cursor::EventPosition;
 use crate::event::operation::Operation;
 
-/// Decodes the messages of one stream. PostgreSQL describes a table before its first change in each
-/// stream, so every stream needs a decoder of its own.
+/// Decodes the messages of one stream. In each stream, PostgreSQL describes a table before the
+/// first change of the table, so every stream needs a decoder of its own.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeDecoder {
     schemas: HashMap<u32, Arc<RelationSchema>>,
     /// The position of the last change of the open transaction; `None` if no transaction is open.
     open: Option<EventPosition>,
-    /// The lower 32 bits of the id of the open transaction, or of the last one.
+    /// The lower 32 bits of the id of the open transaction; if none is open, of the last one.
     transaction_id: u32,
 }
 
 /// The meaning of a message.
 #[derive(Debug)]
 pub(crate) enum Decoded {
-    /// The message is of no use to subscriptions.
+    /// The message contains nothing that subscriptions need.
     Nothing,
-    /// The message describes a table with unknown types, whose OIDs are listed. The caller resolves
-    /// the types and calls [`ChangeDecoder::describe`].
+    /// The message describes a table with unknown types, whose OIDs are listed. The calling
+    /// function must resolve the types and call [`ChangeDecoder::describe`].
     Undescribed(Relation, Vec<u32>),
     /// The message describes a table. The next changes of the table have this schema.
     Described(Arc<RelationSchema>),
@@ -55,18 +56,18 @@ pub(crate) enum DecoderError {
 }
 
 impl ChangeDecoder {
-    /// Whether a transaction is open. Until it has ended, no position may be confirmed to the
-    /// stream.
+    /// Whether a transaction is open. If so, no position may be confirmed to the stream until the
+    /// transaction has ended.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// The commit position of the open transaction, if one is open.
+    /// The commit position of the open transaction; `None` if no transaction is open.
     pub(crate) fn open_commit(&self) -> Option<LogPosition> {
         self.open.map(|position| position.commit)
     }
 
-    /// The lower 32 bits of the id of the open transaction, or of the last one.
+    /// The lower 32 bits of the id of the open transaction; if none is open, of the last one.
     pub(crate) fn transaction_id(&self) -> u32 {
         self.transaction_id
     }
@@ -75,7 +76,7 @@ impl ChangeDecoder {
     ///
     /// # Errors
     ///
-    /// If the message is invalid. The stream cannot be decoded any further.
+    /// If the message is invalid. No later message of the stream can be decoded then.
     pub(crate) fn decode(
         &mut self,
         message: &Bytes,
@@ -143,7 +144,8 @@ impl ChangeDecoder {
         }
     }
 
-    /// Adds the schema of a table. `types` must contain all its types that are not built in.
+    /// Adds the schema of the described table. `types` must contain the types of the table's
+    /// columns that are not built in.
     pub(crate) fn describe(
         &mut self,
         relation: Relation,
@@ -154,7 +156,7 @@ impl ChangeDecoder {
         schema
     }
 
-    /// Replaces a schema by one with the current types.
+    /// Replaces a schema by a schema with the types of `types`, and returns the new schema.
     pub(crate) fn update_types(
         &mut self,
         schema: &RelationSchema,
@@ -165,7 +167,7 @@ impl ChangeDecoder {
         schema
     }
 
-    /// Replaces all schemas whose composite types have changed.
+    /// Replaces all schemas whose composite types differ from those in `types`.
     pub(crate) fn refresh_types(&mut self, types: &HashMap<u32, Type>) {
         for schema in self.schemas.values_mut() {
             if schema.has_changed_attributes(types) {

@@ -1,5 +1,5 @@
 //! Handles enum labels that were added or renamed after the enum was read. The change log does not
-//! report them, so they first appear in a row.
+//! report such a change of an enum, so a new label first appears in a row.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
-/// The minimum time between two lookups of a label. It also applies if the catalog does not contain
-/// the label, because the label was renamed after the row was written.
+/// The minimum time between two lookups of the same label. The catalog lacks a label that was
+/// renamed after the row was written. Without this minimum, every row with such a label would cause
+/// a lookup.
 const REQUERY_AFTER: Duration = Duration::from_secs(10);
 
 const LABELS: &str = "\
@@ -21,7 +22,7 @@ const LABELS: &str = "\
     WHERE e.enumtypid = ANY (:types::oid[]) ORDER BY e.enumtypid, e.enumsortorder";
 
 /// The labels in a change that are missing in the cached enums, except labels that were looked up
-/// within [`REQUERY_AFTER`].
+/// less than [`REQUERY_AFTER`] ago.
 pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     let ChangeKind::Row(_, tuple) = &change.kind else {
         return Vec::new();
@@ -35,7 +36,8 @@ pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     unknown
 }
 
-/// Reads the labels of enums again, and gives the change a schema with these labels.
+/// Reads the labels of the enums in `unknown` again, and gives the change a schema with these
+/// labels.
 ///
 /// # Errors
 ///
@@ -81,8 +83,8 @@ async fn look_up(
     Ok(labels)
 }
 
-/// The type with its current labels; `None` if the type is neither an enum nor a domain over an
-/// enum, or if `labels` lacks the labels of the enum.
+/// The type with its labels from `labels`; `None` if the type is neither an enum nor a domain over
+/// an enum, or if `labels` lacks the labels of the enum.
 fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
     let kind = match r#type.kind() {
         TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),

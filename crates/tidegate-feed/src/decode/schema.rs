@@ -8,11 +8,11 @@ use tidegate_values::{Column, Type, TypeKind, WireFormat, base_type, has_attribu
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 
-/// The schema of a table for the changes after its description in the change log. Each description
-/// in the log leads to a new schema.
+/// The schema of a table, as the change log has described the table. It applies to the changes
+/// after this description. Each further description of the table leads to a new schema.
 #[derive(Debug)]
 pub struct RelationSchema {
-    /// A number that is unique in this process.
+    /// A number that no other schema in this process has.
     pub(crate) generation: u64,
     /// The OID of the table.
     pub oid: u32,
@@ -22,8 +22,8 @@ pub struct RelationSchema {
     pub name: Box<str>,
     /// The columns, in the order of a row's values.
     pub columns: Box<[SchemaColumn]>,
-    /// The names of the columns of the primary key. The change log does not contain them, so they
-    /// are set after they were read from the catalog.
+    /// The names of the columns of the primary key. They are not in the change log, and are set
+    /// when they have been read from the catalog.
     primary_key: OnceLock<Arc<[Box<str>]>>,
 }
 
@@ -32,7 +32,8 @@ pub struct RelationSchema {
 pub struct SchemaColumn {
     /// The name of the column.
     pub name: Box<str>,
-    /// The type of the column, with its element, attribute and base types.
+    /// The type of the column, with the types of its elements or attributes. For a domain, it is
+    /// the base type.
     pub r#type: Type,
     /// The OID of the declared type, which may be a domain.
     pub(crate) declared_type: u32,
@@ -74,14 +75,15 @@ impl RelationSchema {
         )
     }
 
-    /// The names of the columns of the primary key, if they are known.
+    /// The names of the columns of the primary key; `None` if they are unknown.
     pub(crate) fn primary_key(&self) -> Option<&Arc<[Box<str>]>> {
         self.primary_key.get()
     }
 
     /// Sets the columns of the primary key.
     pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
-        // If the key is already set, the error is ignored: the key of one schema is read only once.
+        // `set` fails if the key is already set. The key of a schema is read only once, so the
+        // result is ignored.
         let _ = self.primary_key.set(columns);
     }
 
@@ -116,7 +118,7 @@ impl RelationSchema {
         self.columns.iter().any(is_changed)
     }
 
-    /// The labels in a row that are missing in the cached enums, with the OIDs of the enums.
+    /// The enum labels in a row that the schema's enums lack, each with the OID of its enum.
     pub(crate) fn unknown_labels(&self, row: &Tuple) -> Vec<(u32, Box<[u8]>)> {
         let mut unknown = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
@@ -159,7 +161,7 @@ fn resolve(oid: u32, types: &HashMap<u32, Type>) -> Option<Type> {
     Type::from_oid(oid).or_else(|| types.get(&oid).cloned())
 }
 
-/// The OIDs of the types of a relation that are neither built in nor in `types`, without
+/// The OIDs of the types of a relation's columns that are neither built in nor in `types`, without
 /// duplicates.
 pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> Vec<u32> {
     let mut unknown: Vec<u32> = relation
@@ -173,7 +175,7 @@ pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> 
     unknown
 }
 
-/// The labels of a type, if it is an enum or a domain over an enum.
+/// The labels of a type; `None` if the type is neither an enum nor a domain over an enum.
 pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
     match base_type(r#type).kind() {
         TypeKind::Enum(labels) => Some(labels.as_slice().into()),

@@ -40,8 +40,8 @@ impl TypeCache {
         types.clone()
     }
 
-    /// Reads unknown types from the catalog and adds them. A type that no longer exists stays
-    /// unknown, and its values are delivered as text.
+    /// Reads unknown types from the catalog, adds them, and returns the new map. A type that no
+    /// longer exists stays unknown, and its values are delivered as text.
     ///
     /// # Errors
     ///

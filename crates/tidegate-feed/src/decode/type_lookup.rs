@@ -1,5 +1,5 @@
-//! Reads types from the catalog by their OIDs. Names are not sufficient, because a type that is
-//! dropped and created again has the same name but another OID.
+//! Reads types from the catalog by their OIDs. A lookup by name would not be sufficient, because a
+//! type that is dropped and created again has the same name but another OID.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use tidegate_values::{Type, TypeField, TypeKind, base_type};
 
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 
-/// The limit on the nesting of types. It prevents endless recursion; types in practice are less
+/// The maximum depth of nested types. It prevents endless recursion; types in practice are less
 /// deeply nested.
 const MAX_DEPTH: usize = 32;
 
@@ -68,12 +68,14 @@ pub(crate) async fn look_up(
     Ok(existing.map(build).collect())
 }
 
-/// The rows of the catalog about a type.
+/// The result rows of [`TYPES`] for one type.
 struct TypeRow<'a> {
+    /// The first of these rows.
     row: &'a TextRow,
     /// The OID of the element type, base type or subtype; 0 if there is none.
     inner: u32,
-    /// The labels of an enum, or the attributes with the OIDs of their types.
+    /// The labels of an enum, each with the OID 0, or the attributes of a composite type, each with
+    /// the OID of its type.
     members: Vec<(String, u32)>,
 }
 

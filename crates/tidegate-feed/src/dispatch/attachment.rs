@@ -1,4 +1,4 @@
-//! How subscriptions begin to get changes.
+//! The start of a subscription: where it begins, and which task delivers its changes.
 
 use std::sync::Arc;
 
@@ -10,8 +10,11 @@ use crate::event::item::Resync;
 /// A connection that lags from now on and needs a reader.
 #[derive(Debug)]
 pub(crate) struct LaggingConnection {
+    /// The id of the connection.
     pub(crate) connection: usize,
+    /// The reader delivers the changes after this position.
     pub(crate) position: EventPosition,
+    /// Wakes the reader.
     pub(crate) wake: Arc<Notify>,
 }
 
@@ -31,9 +34,10 @@ pub(crate) enum StartAt {
 pub(crate) enum Attached {
     /// The live reader pushes the changes.
     Live,
-    /// The subscription's connection lags from now on. The caller must start a reader for the
-    /// connection.
+    /// The subscription's connection lags from now on. The calling function must start a reader for
+    /// the connection.
     Lagging(LaggingConnection),
-    /// The subscription needs a replay from this position. The caller must start the replay.
+    /// The subscription needs a replay from this position. The calling function must start the
+    /// replay.
     Replay(EventPosition),
 }

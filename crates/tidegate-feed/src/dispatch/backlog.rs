@@ -32,14 +32,16 @@ pub(crate) enum BacklogRead {
         Vec<Arc<RowChange>>,
         EventPosition,
     ),
-    /// A gap to report to a subscription, and the position up to which the connection has read.
+    /// A gap to report to a subscription, and the position up to which the connection has read the
+    /// ring.
     Gap(Arc<Subscriber>, PendingGap, EventPosition),
     /// The ring has no new changes for the connection. The position says how far the ring was read.
     CaughtUp(EventPosition),
     /// The ring no longer contains all changes that the connection has not read. The value is the
     /// lagging subscriptions.
     Lost(Vec<ConnectionSubscriber>),
-    /// The reader must stop: the connection was removed, is live again, or has another reader.
+    /// The reader must stop, because the connection was removed, is live again, or has another
+    /// reader.
     Ended,
 }
 
@@ -140,7 +142,7 @@ fn take_gap(
 }
 
 /// Makes a connection live again after it has read everything, if all its lagging subscriptions may
-/// be live.
+/// become live.
 fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
     let head = hub.ring.head();
     let Some(connection) = hub.connections.get_mut(&connection_id) else {

@@ -26,7 +26,8 @@ type CollationName = (Box<str>, Box<str>);
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
 impl CaseFoldingCache {
-    /// Sets the case folding of the columns that a filter compares case-insensitively.
+    /// Sets, in a filter, the case folding of the columns that the filter compares
+    /// case-insensitively.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl CaseFoldingCache {
         Ok(())
     }
 
-    /// The case folding of a collation.
+    /// The case folding of a collation, from the cache or from PostgreSQL.
     async fn of(
         &self,
         catalog: &CatalogReader,

@@ -27,8 +27,8 @@ pub(crate) struct ConnectionSubscriber {
     /// While the subscription is not live, only changes after this position are delivered. The
     /// subscription has already received earlier changes, or began after them.
     pub(crate) since: EventPosition,
-    /// Gaps before this position are not reported to the subscription: either it already got a
-    /// report, or it began after them.
+    /// Gaps that end before this position are not reported to the subscription, because it already
+    /// got a report of them or began after them.
     pub(crate) complete_from: EventPosition,
     /// The reason for a gap that is to be reported when the replay has ended; `None` without a gap.
     pub(crate) missed: Option<Resync>,
@@ -47,9 +47,11 @@ pub(crate) enum DeliveryMode {
     Replaying,
 }
 
-/// How far a lagging connection has read.
+/// The state of a lagging connection's reader.
 pub(crate) struct LaggingState {
+    /// Everything up to this position was processed.
     pub(crate) position: EventPosition,
+    /// Wakes the reader, and identifies it.
     pub(crate) wake: Arc<Notify>,
     /// Whether a new stream has set `position`. If so, the next call of [`Self::reach`] must not
     /// overwrite `position`.
@@ -61,6 +63,7 @@ pub(crate) struct LaggingState {
 /// A gap that is not reported yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingGap {
+    /// Changes before this position may be missing.
     pub(crate) position: EventPosition,
     /// The id of the subscription.
     pub(crate) subscriber: u64,
@@ -85,7 +88,8 @@ impl ConnectionState {
     }
 
     /// Whether all lagging subscriptions may become live after the connection has read up to
-    /// `head`: none of them needs row level security, and none is ahead of `head`.
+    /// `head`: none of them needs row level security, and none has already received changes after
+    /// `head`.
     pub(crate) fn may_go_live(&self, head: EventPosition) -> bool {
         let may =
             |member: &ConnectionSubscriber| member.subscriber.rls.is_none() && member.since <= head;
@@ -113,7 +117,7 @@ impl LaggingState {
     }
 
     /// Records that a new stream starts at a position, which may be before the current position.
-    /// Removes the gaps.
+    /// Removes the pending gaps, because every subscription gets a gap for the new stream.
     pub(crate) fn restart(&mut self, position: EventPosition) {
         self.position = position;
         self.restarted = true;
@@ -126,7 +130,7 @@ impl LaggingState {
         self.wake.notify_one();
     }
 
-    /// The first gap. It is reported before any change after its position.
+    /// The first of the gaps. It must be reported before any change after its position.
     pub(crate) fn next_gap(&self) -> Option<PendingGap> {
         self.gaps.front().copied()
     }

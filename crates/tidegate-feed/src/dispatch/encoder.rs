@@ -55,6 +55,7 @@ pub(crate) struct RowEncoder {
 struct EncodedColumn {
     /// The text before the value, such as `{"key":` or `,"key":`.
     prefix: Bytes,
+    /// The index of the column in the schema.
     column: usize,
     writer: ColumnWriter,
 }
@@ -67,8 +68,9 @@ enum ColumnWriter {
     Custom(CustomColumn),
 }
 
-/// A column in a form that the caller defined.
+/// A column that a [`CustomWriter`] writes.
 struct CustomColumn {
+    /// The name of the member in the JSON object.
     key: Arc<str>,
     not_null: bool,
     write: CustomWriter,

@@ -32,7 +32,7 @@ pub(crate) struct Hub {
     pub(crate) connections: HashMap<usize, ConnectionState>,
     /// The ids of the connections that lag.
     pub(crate) lagging: HashSet<usize>,
-    /// The positions of the subscriptions that replay, by id.
+    /// The position up to which each replaying subscription has read, by id.
     pub(crate) replays: HashMap<u64, EventPosition>,
     /// How many table definitions the feed has read from the change log.
     pub(crate) definition_count: u64,
@@ -68,7 +68,8 @@ impl Hub {
     }
 
     /// Records that a stream was opened. `continues` says whether it starts where the previous
-    /// stream ended. If not, reports a gap to every subscription.
+    /// stream ended. If it does not, or if the new log does not continue the previous log, reports
+    /// a gap to every subscription.
     pub(crate) fn stream_opened(&mut self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let is_other_log = !self.is_continued_by(lineage);
         self.lineage = lineage.clone();
@@ -125,7 +126,7 @@ impl Hub {
 
     /// Reports to a subscription that changes before a position may be missing. If the subscription
     /// replays or lags, the report is delivered after the older changes. Otherwise the report is
-    /// queued at once, even if the queue is full.
+    /// queued immediately, even if the queue is full.
     pub(crate) fn report_gap(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -178,8 +179,8 @@ impl Hub {
 
     /// Makes a connection read the ring at its own pace after `position`, for all its live
     /// subscriptions. `change` is the change that is being dispatched; `None` if there is none.
-    /// Some of the subscriptions may already have received it. Returns `None` if the connection
-    /// already lags.
+    /// Subscriptions that have already received it do not get it again. Returns `None` if the
+    /// connection already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -249,7 +250,8 @@ impl Hub {
     }
 
     /// Lets a subscription that has received everything up to `since` join the other subscriptions
-    /// of its connection. Returns the connection if the connection lags from now on.
+    /// of its connection. If the connection starts to lag, returns the connection, which then needs
+    /// a reader.
     pub(crate) fn join_connection(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -328,8 +330,8 @@ impl Hub {
     }
 
     /// The roles of a table's subscriptions whose privileges depend on the role's attributes or
-    /// memberships. The list is cached until a subscription is added or removed, or its privileges
-    /// change.
+    /// memberships. The list is cached until a subscription is added or removed, or the privileges
+    /// of one change.
     pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
         let Some(table) = self.tables.get_mut(&relation) else {
             return Arc::default();

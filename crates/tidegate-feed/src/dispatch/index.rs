@@ -1,5 +1,6 @@
-//! An index of the subscriptions to one operation on a table. It finds the subscriptions that may
-//! get a change by the value of a column that filters or policies compare for equality.
+//! An index of the subscriptions to one operation on a table. For a changed row it finds the
+//! subscriptions that may get the change. It looks up the row's value in a column that filters or
+//! policies compare for equality.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::dispatch::subscriber::Subscriber;
 pub(crate) struct IndexedSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) predicate: Option<Arc<BoundPredicate>>,
-    /// The position of the encoder for its events in the table's list of encoders.
+    /// The index of the encoder for the subscription's events, in the table's list of encoders.
     pub(crate) encoder: usize,
 }
 
@@ -27,6 +28,7 @@ pub(crate) struct IndexedSubscriber {
 pub(crate) struct Index {
     /// The subscriptions of members, by the values that policies require in a column.
     by_rule: Vec<RuleIndex>,
+    /// The subscriptions of other callers whose filters compare a column for equality.
     by_equality: Vec<EqualityIndex>,
     /// The subscriptions with neither a rule nor a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,

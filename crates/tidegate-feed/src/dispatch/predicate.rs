@@ -19,6 +19,7 @@ pub struct Predicate {
     /// One entry for each column of the relation for which the filter was compiled. `None` if the
     /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
+    /// The equality by which subscriptions with this filter can be found; `None` if there is none.
     equality: Option<Arc<Equality>>,
 }
 
@@ -80,8 +81,8 @@ impl Predicate {
         self.columns.iter().flatten().map(|column| &*column.name)
     }
 
-    /// The columns that the filter compares case-insensitively. Each collation has its own rules of
-    /// comparison.
+    /// The columns that the filter compares case-insensitively. The collation of each column
+    /// decides how case is folded.
     pub(crate) fn case_folded_columns(&self) -> Vec<&str> {
         let named = |id: ColumnId| Some(&*self.columns[id.index()].as_ref()?.name);
         self.matcher
@@ -91,7 +92,7 @@ impl Predicate {
             .collect()
     }
 
-    /// Sets the case folding of columns, by their names.
+    /// Sets the case folding of columns. The keys of the map are the names of the columns.
     pub(crate) fn set_case_folding(&mut self, case_folding: &HashMap<Box<str>, Arc<CaseFolding>>) {
         let of = |id: ColumnId| {
             let column = self.columns[id.index()].as_ref()?;
@@ -139,7 +140,9 @@ impl Predicate {
         })
     }
 
-    /// The filter and its equality with the current labels of enum columns.
+    /// The matcher and the equality of the filter, both with the current labels of enums. `types`
+    /// contains, by column number in the relation, the current types of the columns whose labels
+    /// have changed.
     fn with_current_labels(
         &self,
         types: &HashMap<usize, Type>,
@@ -187,6 +190,8 @@ fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
 pub(crate) struct BoundPredicate {
     matcher: Arc<Matcher>,
     equality: Option<Arc<Equality>>,
+    /// For each column of the relation, the index of the column in the schema; `usize::MAX` if the
+    /// filter does not use the column.
     positions: Box<[usize]>,
 }
 
@@ -195,7 +200,7 @@ impl BoundPredicate {
         self.equality.as_ref()
     }
 
-    /// Whether a row passes. `None` if the answer depends on a value that the change log does not
+    /// Whether a row passes. `None` if the result depends on a value that the change log does not
     /// contain, or on a malformed value.
     pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
         let value = |id: ColumnId| {

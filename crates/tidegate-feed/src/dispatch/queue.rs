@@ -15,9 +15,9 @@ use crate::event::item::{Delivery, Ended, Item};
 /// The limits of a connection's queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
-    /// The limit on the number of events.
+    /// The maximum number of events and gaps in the queue.
     pub events: usize,
-    /// The limit on the bytes of the rows of events.
+    /// The maximum bytes that the rows of all events in the queue may have together.
     pub bytes: usize,
     /// The time after which a full queue is closed if no item was taken out of it.
     pub stall_timeout: Duration,
@@ -220,8 +220,8 @@ impl EventSender {
         }
     }
 
-    /// Removes the position of the replay of a subscription that has ended. Items that were queued
-    /// for it stay in the queue.
+    /// Removes the replay position of a subscription that has ended. Items that were queued for the
+    /// subscription stay in the queue.
     pub(crate) fn forget(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         state
@@ -244,7 +244,7 @@ impl EventSender {
         self.queue_depth().events
     }
 
-    /// The numbers of events and bytes in the queue.
+    /// How many events the queue contains, and how many bytes their rows have.
     pub(crate) fn queue_depth(&self) -> QueueDepth {
         let state = self.0.state.lock();
         QueueDepth {
@@ -259,7 +259,7 @@ impl EventSender {
     }
 }
 
-/// The numbers of events and bytes in a queue.
+/// How many events a queue contains, and how many bytes their rows have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueDepth {
     pub(crate) events: usize,

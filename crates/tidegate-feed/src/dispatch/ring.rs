@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::decode::change::RowChange;
 use crate::event::cursor::EventPosition;
 
-/// The limit on changes that one read examines.
+/// The maximum number of changes that one read examines.
 const MAX_SCANNED: usize = 8192;
-/// The limit on changes that one read returns.
+/// The maximum number of changes that one read returns.
 const MAX_CHANGES: usize = 256;
-/// The limit on the bytes of changes that one read returns. The change with which a read reaches
-/// the limit may exceed it.
+/// The maximum bytes of the changes that one read returns. Only the last of these changes may
+/// exceed the maximum.
 const MAX_BYTES: usize = 2 << 20;
 
 /// The most recent changes, in order. When they exceed the limit on bytes, the ring drops the
@@ -19,11 +19,13 @@ const MAX_BYTES: usize = 2 << 20;
 #[derive(Debug)]
 pub(crate) struct Ring {
     changes: VecDeque<Arc<RowChange>>,
+    /// The bytes of all changes in the ring.
     bytes: usize,
+    /// The maximum of `bytes`.
     limit: usize,
     /// The ring contains every change after this position.
     start: EventPosition,
-    /// The position of the last change, or the position of the stream if it is later.
+    /// The position of the last change, or the position of the stream if the stream is further.
     head: EventPosition,
 }
 
@@ -71,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// Records that the stream has reached a position without a change.
+    /// Records that the stream has reached a position, without a further change before it.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         self.head = self.head.max(position);
     }
@@ -91,8 +93,8 @@ impl Ring {
         position >= self.start
     }
 
-    /// Which part of the ring the changes after a position fill, from 0 to about 1. It is estimated
-    /// from the number of these changes.
+    /// The share of the ring that is filled by the changes after a position, from 0 to about 1. The
+    /// share is estimated from the number of these changes.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]

@@ -144,7 +144,7 @@ impl SharedHub {
     }
 
     /// The position of a subscription's replay; `None` if the subscription does not replay. A
-    /// stream that was opened again may have moved the position.
+    /// stream that was opened since may have set the position to the start of the stream.
     pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
         self.0.lock().replays.get(&subscriber.id).copied()
     }
@@ -154,7 +154,7 @@ impl SharedHub {
         self.0.lock().detach(subscriber);
     }
 
-    /// All subscriptions that have not ended. This call also removes the subscriptions that have
+    /// All subscriptions that have not ended. This method also removes the subscriptions that have
     /// ended.
     pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
         let all: Vec<_> = self.0.lock().subscribers.values().cloned().collect();

@@ -24,7 +24,7 @@ use crate::metrics::FeedMetrics;
 /// A subscription.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
-    /// A number that identifies the subscription on this node.
+    /// A number that identifies the subscription in the feed of its database.
     pub(crate) id: u64,
     /// The number that identifies the subscription within its connection; see
     /// [`crate::SubscribeRequest::tag`].
@@ -36,21 +36,23 @@ pub(crate) struct Subscriber {
     pub(crate) operations: Operations,
     pub(crate) selection: Arc<Selection>,
     pub(crate) predicate: Option<Predicate>,
-    /// The columns that events contain or that the filter uses.
+    /// The names of the columns that events contain or that the filter uses.
     pub(crate) columns: Vec<Box<str>>,
     /// Whether whole old rows are captured for the subscription.
     pub(crate) old_rows: bool,
     pub(crate) sender: EventSender,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// The evaluator, if row level security applies to the role and PostgreSQL has to evaluate the
-    /// policies.
+    /// The evaluator of policies; `None` if row level security does not apply to the role, or if
+    /// `rule` replaces the evaluation.
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
-    /// The rows that policies show a member, if PostgreSQL does not have to evaluate the policies.
+    /// Says which rows the policies show to a member; `None` if there are no such policies, or if
+    /// PostgreSQL has to evaluate them.
     pub(crate) rule: Option<MemberRule>,
     /// The privileges as they were most recently read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,
     pub(crate) ended: AtomicBool,
-    /// The value of the table's `change_count` at the last change that the live reader pushed.
+    /// The value of the table's `change_count` at the last change that the live reader pushed to
+    /// this subscription.
     pub(crate) last_pushed: AtomicU64,
 }
 
@@ -259,8 +261,8 @@ impl SchemaBinding {
     }
 }
 
-/// Whether a row passes the filter. Without a filter every row passes. `None` if a value that
-/// decides is missing or malformed.
+/// Whether a row passes the filter. Without a filter every row passes. `None` if the result depends
+/// on a value that is missing or malformed.
 pub(crate) fn passes(predicate: Option<&BoundPredicate>, row: Row<'_>) -> Option<bool> {
     predicate.map_or(Some(true), |predicate| predicate.passes(row))
 }

@@ -24,15 +24,17 @@ use crate::event::selection::Selection;
 /// The subscriptions to a table. Dispatches the changes of the table to the live subscriptions.
 #[derive(Default)]
 pub(crate) struct TableSubscribers {
+    /// The schema for the next changes; `None` if it is unknown.
     schema: Option<Arc<RelationSchema>>,
     /// The live subscriptions, by id.
     live: HashMap<u64, Arc<Subscriber>>,
+    /// The live subscriptions to each [`Operation`], in the order of its variants.
     by_operation: [Index; 3],
     encoders: Vec<SharedEncoder>,
     /// The ids of the subscriptions that lag, each with the notification that wakes the reader of
     /// its connection.
     lagging: Vec<(u64, Arc<Notify>)>,
-    /// How many changes of the table were dispatched.
+    /// How many changes of the table were dispatched; it identifies the most recent change.
     change_count: u64,
     /// The position of the table's most recent change. For a table that was just added, it is a
     /// position after which the table has not changed.
@@ -54,6 +56,7 @@ struct SharedEncoder {
     /// How many live subscriptions use the encoder. The index of an encoder without users is
     /// reused.
     users: usize,
+    /// The encoder; `None` while the schema of the table is unknown.
     encoder: Option<RowEncoder>,
 }
 
@@ -166,8 +169,8 @@ impl TableSubscribers {
         }
     }
 
-    /// Sets the schema that the table has for the next changes. Live subscriptions are bound to the
-    /// schema. Subscriptions that do not fit the schema end.
+    /// Sets the schema that the table has for the next changes. Binds the live subscriptions to
+    /// this schema, and ends those that do not fit it.
     pub(crate) fn set_schema(&mut self, schema: &Arc<RelationSchema>) {
         if self
             .schema

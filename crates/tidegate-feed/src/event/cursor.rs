@@ -10,6 +10,7 @@ use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 /// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cursor {
+    /// The identity of the change log.
     log: u32,
     pub(crate) position: EventPosition,
 }
@@ -62,8 +63,8 @@ impl Cursor {
         }
     }
 
-    /// The cursor directly before the change of this cursor. A client that resumes after it gets
-    /// the change again.
+    /// The cursor directly before the change at this cursor. A client that resumes after the
+    /// returned cursor gets the change again.
     #[must_use]
     pub fn before(self) -> Self {
         let mut before = self;
@@ -76,8 +77,8 @@ impl Cursor {
         self.position.end()
     }
 
-    /// Whether the cursor belongs to the log of `lineage`. It may also belong to an older log that
-    /// this log continues, in the part that both have in common.
+    /// Whether the cursor is a position in the log of `lineage`. A position in an older log that
+    /// this log continues also counts, if it is in the part that both logs have in common.
     pub(crate) fn is_in(self, lineage: &Lineage) -> bool {
         self.position.is_in(lineage, LogIdentity(self.log))
     }

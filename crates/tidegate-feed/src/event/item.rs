@@ -32,8 +32,9 @@ pub enum Item {
         cursor: Cursor,
         /// The kind of change.
         operation: Operation,
-        /// The selected columns as a JSON object. Subscriptions with equal selections share its
-        /// memory. It is `null` if a value that must not be null cannot be represented.
+        /// The selected columns as a JSON object. The text is `null` if a value that must not be
+        /// null cannot be represented. Subscriptions with equal selections share the memory of the
+        /// text.
         row: Bytes,
         /// The errors of values that cannot be represented; `None` if there are none.
         field_errors: Option<Arc<[FieldError]>>,
@@ -55,9 +56,11 @@ pub enum Item {
 /// The reason for a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resync {
-    /// The cursor is from before the retention window, or from before the capture of the table.
+    /// The client resumed after a cursor that is from before the retention window, or from before
+    /// the capture of the table.
     Expired,
-    /// The cursor belongs to another change log, because the database was restored or failed over.
+    /// The cursor or the earlier events belong to another change log, because the database was
+    /// restored or failed over.
     OtherLog,
     /// Changes may be missing, because a broken stream could not be continued where it ended, or
     /// because the table was not captured for a while.
@@ -74,13 +77,14 @@ pub enum Resync {
 /// Why a subscription ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The role may no longer read the columns, or its policies could not be evaluated.
+    /// The role may no longer read the columns of the subscription, or PostgreSQL could not
+    /// evaluate the role's policies.
     NotAllowed,
     /// The privileges or policies of the role could not be checked for too long.
     Unverified,
     /// The table was dropped.
     NoTable,
-    /// The table or its policies have changed so that the subscription cannot continue.
+    /// The table or its policies have changed, and the subscription cannot continue.
     Changed {
         /// A description of the change for the client.
         problem: String,

@@ -42,19 +42,22 @@ pub enum ValueForm {
     Text(Box<str>),
 }
 
-/// A form with its own writer, such as that of a GraphQL field.
+/// A form with its own writer, such as the form of a GraphQL field. Two forms are equal if their
+/// names are equal.
 #[derive(Clone)]
 pub struct CustomForm {
     name: Arc<str>,
+    /// Whether the value must not be null.
     pub(crate) not_null: bool,
+    /// Creates the writer for a column.
     pub(crate) writer: MakeCustomWriter,
 }
 
 type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
 
 /// Appends a value, given in PostgreSQL's text form, to the buffer as JSON. Returns whether the
-/// form can represent the value; if not, the appended text is discarded. Adds an error to the list
-/// for each part that the form cannot represent.
+/// form can represent the value; if not, the appended text is discarded. For each part that the
+/// form cannot represent, adds an error to the list.
 ///
 /// # Errors
 ///
@@ -77,7 +80,7 @@ pub struct FieldError {
 /// A segment of [`FieldError::path`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathSegment {
-    /// The member of an object.
+    /// The name of a member of an object.
     Key(Arc<str>),
     /// The index of an element of a list, from 0.
     Index(usize),
@@ -139,7 +142,7 @@ impl Selection {
         Self { key: true, ..self }
     }
 
-    /// The columns whose values are read.
+    /// The names of the columns whose values are read.
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         let is_read = |column: &&SelectedColumn| !matches!(column.form, ValueForm::Text(_));
         self.columns

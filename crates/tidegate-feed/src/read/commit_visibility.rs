@@ -14,8 +14,9 @@ use crate::catalog_query::{CatalogReader, QueryOutcome, is_true};
 /// The first and the longest pause between two queries.
 pub(crate) const PAUSE: (Duration, Duration) =
     (Duration::from_millis(2), Duration::from_millis(250));
-/// How long the live reader waits for a transaction before it opens the stream again. It is shorter
-/// than the default `wal_sender_timeout`, after which PostgreSQL would close the stream.
+/// How long the live reader waits until a transaction is visible. After this time it opens the
+/// stream again. The time is shorter than the default `wal_sender_timeout`, after which PostgreSQL
+/// would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The time after which [`wait_for_definition`] checks whether the transaction can have changed the

@@ -1,5 +1,5 @@
-//! Delivers changes at the pace of a connection: evaluates changes, lets PostgreSQL apply policies,
-//! and waits for room in the queue.
+//! Delivers changes as fast as a connection takes them: evaluates changes, lets PostgreSQL apply
+//! policies, and waits for room in the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::read::commit_visibility;
 /// The pause before policies are evaluated again while PostgreSQL is unreachable.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
 
-/// The error of a subscription that has ended. Nothing more is delivered to it.
+/// The error if the subscription has ended. Nothing more is delivered to it.
 pub(crate) struct SubscriptionEnded;
 
 /// Evaluates a change for a subscription. `binding` binds the subscription to a schema, and is
@@ -77,7 +77,8 @@ pub(crate) async fn visible(
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
-            // The policies are slow, so fewer rows are evaluated at a time, down to a single row.
+            // The policies are slow, so the changes are evaluated in two halves, and these in
+            // halves again if needed.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
                 let mut all = Box::pin(visible(subscriber, first)).await?;

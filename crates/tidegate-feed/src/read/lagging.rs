@@ -63,8 +63,8 @@ impl LaggingReader {
                 }
                 BacklogRead::CaughtUp(reached) => {
                     position = reached;
-                    // If a notification has arrived since the ring was read, this wait ends at
-                    // once, so no change is missed.
+                    // If a notification has arrived since the ring was read, this wait ends
+                    // immediately, so no change is missed.
                     self.wake.notified().await;
                 }
                 BacklogRead::Lost(members) => {

@@ -80,8 +80,8 @@ fn problem(error: LogError) -> StreamProblem {
     }
 }
 
-/// Reads a stream until it breaks. Returns the error. `continues` is true if the stream starts at
-/// the position at which the stream before it ended.
+/// Reads a stream until it breaks. Returns the error that broke it. `continues` is true if the
+/// stream starts at the position at which the stream before it ended.
 async fn read(
     database: &Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
@@ -130,11 +130,11 @@ async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
                 return Err(error);
             }
-            // The next poll of the catalog captures the table again.
+            // After the next poll of the catalog, the stale table is captured again.
             Err(LogError::TimedOut { .. }) => {
                 database.captures.mark_stale(relation, known.captured.since);
             }
-            // The next check of privileges ends the table's subscriptions.
+            // The table was dropped. The next check of privileges ends its subscriptions.
             Err(LogError::NoTable) => database.captures.remove(relation),
             Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
                 health::stop_capture(database, relation, &error);
@@ -150,7 +150,7 @@ struct LiveReader {
     decoder: ChangeDecoder,
     /// The map of types with which the decoder's schemas were most recently refreshed.
     types: Arc<HashMap<u32, Type>>,
-    /// Changes up to this position were already dispatched by the previous stream.
+    /// Changes up to this position were already dispatched by the previous stream, and are skipped.
     dispatched: EventPosition,
     /// The tables for which the roles of subscriptions were already checked in this batch. The
     /// value is the commit of the newest transaction that the check covers.

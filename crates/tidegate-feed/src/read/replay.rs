@@ -42,8 +42,9 @@ pub(crate) fn spawn(
 struct Replay {
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
+    /// Changes up to this position were delivered.
     position: EventPosition,
-    /// Changes up to this position were made before the subscription began.
+    /// Changes up to this position had been dispatched when the subscription began.
     history: EventPosition,
     binding: Option<SchemaBinding>,
 }

@@ -1,7 +1,7 @@
 //! Polls the catalog for changes that affect subscriptions and that the change log does not report:
-//! changes of the health of captures, of partitions, of the rows on which privileges depend, and of
-//! the attributes of composite types. A poll is one statement. Polls cause nearly all of the load
-//! that idle subscriptions put on PostgreSQL.
+//! changes of captures, of partitions, of privileges, and of the attributes of composite types. A
+//! poll is one statement. Polls cause nearly all of the load that idle subscriptions put on
+//! PostgreSQL.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,7 +32,7 @@ const ATTRIBUTES: &str = "\
     FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid \
     WHERE t.oid = ANY (:types::oid[]) AND t.typtype = 'c' AND a.attnum > 0";
 
-/// The values of the first column, which is the kind of a row.
+/// The values of the first result column of a poll. The value says which facts a row contains.
 mod subject {
     pub(super) const CAPTURE: &str = "capture";
     pub(super) const PARTITIONS: &str = "partitions";
@@ -110,7 +110,7 @@ fn add_row(snapshot: &mut CatalogSnapshot, mut row: TextRow) {
     }
 }
 
-/// Adds the composite types that a type contains.
+/// Adds the OIDs of the composite types that a type contains, including its own if it is composite.
 fn add_composites(r#type: &Type, composites: &mut BTreeSet<u32>) {
     match r#type.kind() {
         TypeKind::Composite(fields) => {

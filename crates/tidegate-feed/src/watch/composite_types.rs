@@ -40,8 +40,8 @@ async fn refresh(database: &DatabaseFeed) -> crate::Result<()> {
     if current.is_empty() {
         return Ok(());
     }
-    // Earlier commits are still decoded with the old attributes, so the stream must have passed
-    // them first.
+    // Changes that committed until now must still be decoded with the old attributes. So the stream
+    // must have reached the current end of the log before the types are replaced.
     let now = database.log.retain(&database.name, LogPosition::default());
     let deadline = Instant::now() + database.settings.subscribe_timeout;
     let now = now.await?;

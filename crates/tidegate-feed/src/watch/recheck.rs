@@ -35,8 +35,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             _ = tick.tick() => {
                 groups = group(database.hub.subscribers());
                 checked.retain(|pair, _| groups.contains_key(pair));
-                // A check is recorded shortly after its tick. So slightly less than the interval
-                // has passed at the next tick, and a check must be due then.
+                // The time of a check is recorded shortly after its tick. So at the next tick
+                // slightly less than the interval has passed, but the next check must be due.
                 let due = database.settings.recheck_interval.mul_f32(0.9);
                 groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
             }
@@ -56,7 +56,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     }
 }
 
-/// Whether the poll found the same fingerprints as the query that read the privileges.
+/// Whether the poll found, for each of the subscriptions, the same fingerprints as the query that
+/// read the privileges.
 fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> bool {
     subscribers.iter().all(|one| {
         let privileges = one.privileges.lock();
@@ -65,7 +66,7 @@ fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> 
     })
 }
 
-/// The subscriptions of one role to one table.
+/// The subscriptions, grouped by their role and table.
 type Groups = HashMap<RoleTable, Vec<Arc<Subscriber>>>;
 
 fn group(subscribers: Vec<Arc<Subscriber>>) -> Groups {
@@ -110,9 +111,9 @@ async fn recheck(
 }
 
 /// Reads the privileges and policies of all subscriptions to a table again, because the change log
-/// has described the table again. The caller dispatches no later change before this function
-/// returns. Policies may have changed, and columns may have been renamed, so that the known
-/// privileges belong to other columns.
+/// has described the table again. The calling function must not dispatch a later change before this
+/// function returns. The reason is that policies may have changed, or that columns were renamed, so
+/// that the known privileges belong to other columns.
 ///
 /// Returns the names of the primary key's columns; `None` if the table has no subscriptions or the
 /// names could not be read.
@@ -178,8 +179,8 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
 
 /// Reads privileges and policies again, with retries. If they cannot be read, because PostgreSQL
 /// does not answer or the definition keeps changing, subscriptions under row level security end.
-/// Other subscriptions continue until a periodic check. Returns the names of the primary key's
-/// columns; `None` if they were not read.
+/// Other subscriptions continue, and a periodic check reads their privileges later. Returns the
+/// names of the primary key's columns; `None` if they were not read.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = RETRIES;
     let mut primary_key = None;
@@ -311,8 +312,8 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
 /// may continue. It cannot continue if it began without row level security, if the policies now
 /// tell apart callers who share its evaluator, or if the policies read columns that are not
-/// captured for it or cannot be captured. Without the captured columns, the subscription's events
-/// would be dropped silently.
+/// captured for it or cannot be captured. Without these columns, the subscription's events would be
+/// dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let shares = |rls: &Arc<RlsEvaluator>| {
         let policy = privileges.policy.as_ref();

@@ -1,5 +1,5 @@
-//! Moves the start of the retention window, and releases tables and databases that are no longer
-//! used.
+//! Moves the start of the retention window forward, and releases tables and databases that are no
+//! longer used.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tracing::{debug, warn};
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Moves the start of a database's retention window, and releases unused tables. Calls `retire`
-/// when the database has had no subscription for [`crate::FeedSettings::idle_timeout`]. Ends if
-/// `retire` returns `true`; otherwise runs until it is aborted.
+/// Moves the start of a database's retention window forward, and releases unused tables. Calls
+/// `retire` when the database has had no subscription for [`crate::FeedSettings::idle_timeout`].
+/// Ends if `retire` returns `true`; otherwise runs until it is aborted.
 pub(crate) async fn watch(
     database: Arc<DatabaseFeed>,
     retire: impl Fn(&Arc<DatabaseFeed>) -> bool,

@@ -50,7 +50,8 @@ pub enum PgOutputMessage {
     Update {
         /// The OID of the table.
         relation: u32,
-        /// The old row, as far as the change log contains it.
+        /// The old row, as far as the change log contains it; `None` if the log contains no part of
+        /// the old row.
         old: Option<OldRow>,
         /// The new row.
         new: Tuple,
@@ -123,10 +124,10 @@ pub enum DecodeError {
     /// A value is in binary format, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// A byte that specifies a type has an unknown value.
+    /// A byte that specifies the kind of an element has an unknown value.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
-        /// The element of the protocol whose type the byte specifies.
+        /// The element of the protocol whose kind the byte specifies.
         what: &'static str,
         /// The value of the byte.
         kind: u8,

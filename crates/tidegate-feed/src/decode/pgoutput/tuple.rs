@@ -12,12 +12,13 @@ pub struct Tuple {
     cells: Box<[Cell]>,
 }
 
-/// The location of a value in the message. `At` has its offset and length in bytes.
+/// The location of a value in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Null,
     /// The message does not contain the value; see [`ColumnValue::Absent`].
     Absent,
+    /// The offset and the length of the value, in bytes.
     At(u32, u32),
 }
 
@@ -98,9 +99,9 @@ impl Tuple {
         }
     }
 
-    /// Marks a value as absent if `is_sent` returns `false` for the index of its column. Used for
-    /// the replica identity, because PostgreSQL sends NULL for the columns outside of the replica
-    /// identity.
+    /// Marks each value as absent if `is_sent` returns `false` for the index of its column.
+    /// PostgreSQL sends NULL for a column outside of the replica identity, and this NULL must not
+    /// be taken for the value of the column.
     pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             if !is_sent(column) {
