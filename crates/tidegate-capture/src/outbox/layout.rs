@@ -63,8 +63,7 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// The layouts. The key is the OID of the table and the number that a trigger gave to the
-    /// layout.
+    /// The layouts by the OID of the table and the number that a trigger gave to the layout.
     known: HashMap<(u32, i64), KnownLayout>,
     /// For each table, the layout by which the stream most recently described it.
     described: HashMap<u32, Arc<Layout>>,
@@ -73,8 +72,9 @@ pub(super) struct Layouts {
 #[derive(Clone, Debug)]
 pub(super) struct KnownLayout {
     pub(super) layout: Arc<Layout>,
-    /// For each column of the table's description in the stream, the index of its value in a row.
-    /// `None` if this layout has other columns.
+    /// For each column of the table's description in the stream, the index of the column's value in
+    /// a row of this layout. `None` if the stream has not described the table, or has described it
+    /// with other columns.
     pub(super) order: Option<Arc<[usize]>>,
 }
 
