@@ -6,13 +6,14 @@ pub type BusResult<T> = Result<T, BusError>;
 /// Why the bus cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// An address is malformed. It is not repeated, because it may contain a password.
+    /// An address is malformed. The error does not contain the address, which may contain a
+    /// password.
     #[error(
         "address {number} of bus_url is malformed; an address is nats://HOST:4222 or \
          tls://USER:PASSWORD@HOST:4222"
     )]
     Address {
-        /// The number of the address in the list, from 1.
+        /// The place of the address in the list, counted from 1.
         number: usize,
     },
     /// The addresses have different logins, but a client uses one login for all servers.
