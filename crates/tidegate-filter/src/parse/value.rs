@@ -12,7 +12,7 @@ use crate::json::Json;
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, written};
 
-/// Checks the value of an operator by the column's type.
+/// Checks that the value of an operator fits the column's type.
 pub(super) fn check(
     r#type: &Type,
     operator: Operator,
@@ -51,9 +51,9 @@ pub(super) fn check(
     }
 }
 
-/// The element type of a range or multirange, if `value` is a single element in a `contains`
-/// comparison: not an object, an array or the text of a range. `None` for other types, operators
-/// and values.
+/// The element type of a range or multirange, if the operator is `contains` and `value` is a single
+/// element. A single element is not an object, an array or the text of a range. `None` for other
+/// types, operators and values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,
@@ -142,8 +142,8 @@ fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     }
 }
 
-/// Checks that `tidegate_values` can encode the value as the type's text form, its members and
-/// elements included.
+/// Checks that `tidegate_values` can encode the value, with its members and elements, in the text
+/// form of the type.
 fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let value = Parameter::Json(value.text().into());
     let place = || path.to_string();
@@ -262,9 +262,9 @@ fn is_newer_number(text: &str) -> bool {
             ))
 }
 
-/// The kind of the first boolean or number in a value for a column of text or of an array of text;
-/// `None` if there is none, and for other columns. If the column belongs to the primary key
-/// (`is_key`), a number is an `ID` and is accepted.
+/// Returns the kind of the first boolean or number in `value` if the column has text or arrays of
+/// text. `None` if `value` has no boolean or number, and for all other columns. If the column
+/// belongs to the primary key (`is_key`), a number is an `ID` and is accepted.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {
