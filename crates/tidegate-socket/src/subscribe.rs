@@ -185,7 +185,7 @@ pub(crate) fn predicate(
 }
 
 impl RequestedSubscription {
-    /// Starts the subscription. Its first delivery in the queue of `sender` is the acknowledgement.
+    /// Starts the subscription. The first delivery in the queue of `sender` is the acknowledgement.
     /// `after` is the text of the cursor after which it resumes.
     pub(crate) async fn subscribe(
         self,
