@@ -100,7 +100,7 @@ impl Directory {
         data_of(&self.root)
     }
 
-    /// The directory to remove when the cluster has stopped; `None` if its files must remain.
+    /// The directory to remove when the cluster has stopped; `None` if there is nothing to remove.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
         let socket_is_outside = !self.socket_dir.starts_with(&self.root);
         if self.temporary {

@@ -16,7 +16,9 @@ const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 /// The user that owns the data and runs the server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerUser {
+    /// The user id of this process.
     own_uid: u32,
+    /// The user that runs the server; `None` if it is the current user.
     dropped: Option<Account>,
 }
 
@@ -37,7 +39,8 @@ struct Account {
 
 impl ServerUser {
     /// Chooses the current user, unless it is root. For root, chooses the owner of the directory
-    /// `data` if it exists and is not root's, and otherwise `postgres` or `nobody`.
+    /// `data` if that directory exists and does not belong to root, and otherwise `postgres` or
+    /// `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
