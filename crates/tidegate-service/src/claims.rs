@@ -46,7 +46,7 @@ const SCHEMA: &str = include_str!("claims_schema.sql");
 /// Creates or replaces the functions. `{generation}` is replaced by the generation of the key.
 const FUNCTIONS: &str = include_str!("claims_functions.sql");
 
-/// Revokes the privileges that default privileges granted.
+/// Revokes the privileges that other roles got by `ALTER DEFAULT PRIVILEGES`.
 const PRIVILEGES: &str = include_str!("claims_privileges.sql");
 
 /// Keeps the key, which is a parameter of a statement, out of the server's log for the rest of the

@@ -14,7 +14,7 @@ use super::connect::{self, CONTROL};
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] has no
-/// permit left, waits up to a second until another session ends.
+/// permit left, first waits up to a second for another session to end.
 pub async fn open(
     config: &Config,
     database: &DatabaseName,
