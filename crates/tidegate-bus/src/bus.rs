@@ -1,4 +1,4 @@
-//! The change log of a node in a cluster of nodes, of which only one reads each database.
+//! The change log of a node, if several nodes share one reader for each database.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -97,8 +97,8 @@ impl Bus {
         let mut attempts = ATTEMPTS;
         // A new reader begins at the start of the retention window, so its position is not the end
         // of the log. The stream therefore waits until the reader has reached the current end.
-        // Advancing the slot to the end instead may take minutes. In that time no node could become
-        // the reader.
+        // Advancing the slot to the end instead may take minutes, and no node could become the
+        // reader in that time.
         let least = match start {
             LogStart::Now => self.shared.log.end(name).await?,
             LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
@@ -232,8 +232,8 @@ impl ChangeLog for Bus {
 
     /// Abandons the database only if no other node uses it, because all nodes share the slot. If
     /// another node has reported its use recently, waits for `PRESENCE` first, because that node
-    /// may have stopped using the database. The node counts only if it reports its use again during
-    /// this wait. The change log does not drop a slot that is being read.
+    /// may have stopped using the database. That node then counts only if it reports its use again
+    /// during the wait. The change log does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

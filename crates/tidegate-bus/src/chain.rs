@@ -1,5 +1,5 @@
-//! Joins the messages of successive readers by their places, so that each change is handed out once
-//! and in order. Nothing here waits or does I/O.
+//! Joins the messages of successive readers by their places, so that each change is handed out to
+//! the feed once and in order. Nothing here waits or does I/O.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub enum Offered {
     OtherLog,
 }
 
-/// The state of a log whose changes are handed out.
+/// How far the changes of a log were handed out.
 #[derive(Debug)]
 pub struct Chain {
     identity: LogIdentity,
@@ -82,7 +82,7 @@ impl Chain {
         }
     }
 
-    /// The log.
+    /// The identity of the log.
     pub fn identity(&self) -> LogIdentity {
         self.identity
     }

@@ -1,4 +1,4 @@
-//! Decides from where a node takes the next changes. Nothing here waits or does I/O.
+//! Decides from which source a node takes the next changes. Nothing here waits or does I/O.
 
 use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
 
@@ -40,7 +40,7 @@ impl Follower {
         }
     }
 
-    /// The log.
+    /// The identity of the log.
     pub fn identity(&self) -> LogIdentity {
         self.chain.identity()
     }

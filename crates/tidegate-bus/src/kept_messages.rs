@@ -16,7 +16,7 @@ use crate::seal::SealedKind;
 /// between two requests.
 const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
 
-/// How far the messages of a database that JetStream keeps were read.
+/// The progress of a stream in the messages of a database that JetStream keeps.
 #[derive(Debug, Default)]
 pub(crate) struct KeptMessages {
     /// The sequence number after the last message that was read; `None` before the first.

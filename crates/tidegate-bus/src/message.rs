@@ -10,7 +10,7 @@ use crate::place::{Malformed, Place};
 pub struct BusMessage {
     /// The log, with its timeline.
     pub identity: LogIdentity,
-    /// The end of the previous message with changes of the same reader.
+    /// The place at which the reader's previous message with changes ended.
     pub from: Place,
     /// The place after the last item.
     pub to: Place,

@@ -19,9 +19,9 @@ use tokio::time::timeout;
 use crate::error::{BusError, BusResult};
 use crate::settings::BusSettings;
 
-/// The timeout for connecting, and for requests for which no event waits.
+/// The timeout for connecting, and for requests that delay no events.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout for requests of a message or of the stream's state. Events wait for the answers.
+/// The timeout for requests that delay events: for a message, or for the state of the stream.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval between pings. The connection counts as broken after two pings without an answer.
 const PING: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The maximum number of messages in the queue of the connection. The queue of a subscription takes
 /// four times as many.
 const QUEUE: usize = 256;
-/// The maximum size in bytes of the subject and the headers of a message.
+/// The maximum size of a message's subject and headers together, in bytes.
 const OVERHEAD: usize = 1024;
 /// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
 /// memory, storage, store size of an account.
@@ -85,8 +85,8 @@ impl Nats {
                 }
                 std::future::ready(())
             })
-            // A server names other servers in plain text before TLS, so an attacker can add servers
-            // of its own. The password must not be sent to them.
+            // A NATS server names other servers in plain text before TLS, so an attacker can add
+            // servers of its own. The password must not be sent to them.
             .ignore_discovered_servers()
             .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()

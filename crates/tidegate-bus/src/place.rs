@@ -77,7 +77,7 @@ pub enum MessageKind {
     Relation(u32),
     /// The description of a type. No node needs it.
     Type,
-    /// A change of these tables, or another message of the transaction.
+    /// A change of the tables with these OIDs, or another message of the transaction, without OIDs.
     Change(Vec<u32>),
 }
 

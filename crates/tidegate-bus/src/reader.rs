@@ -205,8 +205,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks in the background whether JetStream has all messages up to the position of the last
-    /// check. If so, PostgreSQL no longer needs to keep them.
+    /// Checks in the background whether JetStream has all messages up to the position that the
+    /// reader had at the last check. If so, PostgreSQL no longer needs to keep their changes.
     fn look_into_store(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;

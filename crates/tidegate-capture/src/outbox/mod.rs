@@ -86,8 +86,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// Registers a stream that starts at `start`. Returns the position that the stream has
-    /// confirmed. The stream stays registered until the returned value is dropped.
+    /// Registers a stream that starts at `start`. Returns the variable in which the stream stores
+    /// the position that it has confirmed. The stream is registered until the variable is dropped.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();

@@ -34,7 +34,8 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 pub(super) struct TableMetadata {
     /// The position from which the table is captured without a gap; `None` if no position is known.
     pub(super) since: Option<LogPosition>,
-    /// The position from which INSERTs are captured, if that is earlier than `since`.
+    /// The position from which INSERTs are captured, if that is earlier than `since`; otherwise
+    /// `None`.
     pub(super) inserts: Option<LogPosition>,
     /// The position at which the unfinished capture was begun; `None` if there is none. A node that
     /// finishes a capture compares this position with the one at which it began the capture. If

@@ -4,7 +4,7 @@
 //! A database with subscribers has two publications. One publishes every operation of its tables,
 //! the other only INSERT and TRUNCATE. A permanent replication slot, the *retention slot*, keeps
 //! the log of the retention window. Each stream has a temporary slot, which is a copy of the
-//! retention slot. Copying a slot does not wait for open transactions, as creating one does.
+//! retention slot. Copying a slot, unlike creating one, does not wait for open transactions.
 //! PostgreSQL drops a temporary slot when the connection of its node ends, for example after a
 //! crash. If the nodes share one reader, the reader uses the retention slot itself. PostgreSQL
 //! gives the slot to only one process at a time, so there cannot be two readers.

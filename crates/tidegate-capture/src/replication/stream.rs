@@ -57,7 +57,8 @@ pub(super) struct Stream {
     /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
     /// the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
-    /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
+    /// Records that the log of the retention slot is missing. The stream reads this slot, directly
+    /// or through a copy.
     slot_log: Option<SlotLog>,
     /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
     /// that followed each other within [`AWAITED`].
