@@ -168,7 +168,8 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         let Some(path) = self.to_remove() else { return };
-        // The last processes of a killed server may still write files for a moment.
+        // The last processes of a killed server may still write files for a moment, so the removal
+        // is retried.
         for _ in 0..100 {
             if fs::remove_dir_all(path).is_ok() || !path.exists() {
                 return;

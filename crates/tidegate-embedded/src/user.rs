@@ -1,5 +1,5 @@
-//! The operating system user that runs PostgreSQL: the current user, or an unprivileged user if the
-//! current user is root, because PostgreSQL refuses to run as root.
+//! The operating system user that runs PostgreSQL. It is the current user unless that is root.
+//! PostgreSQL refuses to run as root, so an unprivileged user runs it then.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};

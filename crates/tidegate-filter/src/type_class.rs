@@ -146,8 +146,8 @@ fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons>
 }
 
 /// Whether PostgreSQL can compare two values of the column by `symbol`: `=`, `<`, `<=`, `>` or
-/// `>=`. For arrays and composites, the default operator classes of the types of their elements or
-/// attributes decide.
+/// `>=`. For arrays and composites, this depends on the default operator classes of the element or
+/// attribute types.
 fn has_symbol(column: &Column, symbol: &str) -> bool {
     let r#type = base_type(&column.r#type);
     if let Some(known) = comparisons(column, r#type) {

@@ -36,7 +36,8 @@ use tidegate_http::report::{Context, Errors, Protocol};
 
 /// The size of the largest accepted message, in bytes.
 const MAX_MESSAGE_SIZE: usize = 256 * 1024;
-/// The size of the library's buffers, in bytes. The default buffers take 256 KiB for each socket.
+/// The size of the WebSocket library's buffers, in bytes. The default buffers take 256 KiB for each
+/// socket.
 const BUFFER_SIZE: usize = 2 * 1024;
 /// The interval at which the task checks whether the caller's OAuth session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
@@ -66,7 +67,7 @@ enum SessionEvent {
     /// The deadline has passed: the first message (in GraphQL's protocol `connection_init`) did not
     /// arrive in time, or the token has expired.
     Deadline,
-    /// The node is shutting down, and the client is to reconnect.
+    /// The node is shutting down, and the client should reconnect.
     Drain,
 }
 
@@ -88,7 +89,7 @@ impl CloseReason {
         }
     }
 
-    /// The reason for a client that does not read.
+    /// The reason for a client that has not read for too long.
     fn stalled() -> Self {
         Self {
             stalled: true,

@@ -26,8 +26,8 @@ pub(super) struct RawFrame {
     shown: Vec<Box<str>>,
 }
 
-/// Converts a message into the subscription that it requests and the form in which the events are
-/// written.
+/// Reads from a message the subscription that it requests, and the form in which the subscription's
+/// events are written.
 pub(super) fn requested(
     fields: &MessageFields<'_>,
     schema: &Schema,

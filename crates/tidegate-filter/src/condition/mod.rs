@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Parses a list of values in parentheses, which may contain NULL.
+    /// Parses a list of values in parentheses. The list may contain NULL.
     fn list(&mut self) -> Result<Literal> {
         let position = self.position();
         self.expect("(")?;
@@ -354,8 +354,8 @@ fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // If a number is not a value of the column's type, PostgreSQL compares the column with it
-        // as `numeric`.
+        // If a number is not a value of the column's type, PostgreSQL compares both the column and
+        // the number as `numeric`.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

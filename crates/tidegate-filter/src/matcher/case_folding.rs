@@ -1,4 +1,5 @@
-//! Case folding under a collation, limited to the letters that patterns of ASCII letters can match.
+//! Case folding under a collation, limited to the letters that a pattern with only ASCII letters
+//! can match.
 
 /// The letter `İ`.
 const DOTTED: &str = "\u{130}";

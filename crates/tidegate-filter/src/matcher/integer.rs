@@ -40,7 +40,8 @@ impl Bounds {
         if !fits || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        // The number of digits that are before the decimal point.
+        // The number of digits before the decimal point; `None` if the point is before all given
+        // digits.
         let point = if exponent < 0 {
             whole.len().checked_sub(shift)
         } else {

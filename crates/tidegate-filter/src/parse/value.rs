@@ -158,7 +158,8 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks a string as the text of a value. Every string is accepted for types that are not listed.
+/// Checks that a string can be the text of a value. For types that are not listed here, every
+/// string is accepted.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let word = text.trim();
@@ -272,7 +273,7 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
     }
     let is_list = matches!(base_type(r#type).kind(), TypeKind::Array(_));
     // Only a scalar for a column of text and an array for a column of arrays are checked here.
-    // Other checks reject the other pairs.
+    // Other checks reject all other combinations.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| first_non_text(value, is_key))
         .flatten()
