@@ -160,8 +160,8 @@ impl ServiceConnections {
         TASKS + pools + self.permits.listeners_in_use() + sessions + self.streams()
     }
 
-    /// How many connections of this node were opened by [`open_stream`]. They read outboxes or the
-    /// positions of the WAL.
+    /// How many connections of [`open_stream`] are open. They read outboxes, or positions of the
+    /// WAL.
     pub fn streams(&self) -> usize {
         self.config.streams.load(Ordering::Relaxed)
     }
