@@ -160,8 +160,7 @@ impl ServiceConnections {
         TASKS + pools + self.permits.listeners_in_use() + sessions + self.streams()
     }
 
-    /// How many connections of [`open_stream`] are open. They read outboxes, or positions of the
-    /// WAL.
+    /// How many connections of [`open_stream`] are open. They read outboxes, or WAL positions.
     pub fn streams(&self) -> usize {
         self.config.streams.load(Ordering::Relaxed)
     }
