@@ -19,14 +19,14 @@ impl Backoff {
         Self { next: DELAY.0 }
     }
 
-    /// Makes the next delay short again. Call this when the log was read, by this node or another
-    /// one: the attempts until then failed for a reason that has ended.
+    /// Makes the next delay short again. Called when this node or another one has read the log: the
+    /// reason for the failed attempts has then ended.
     pub(crate) fn reset(&mut self) {
         *self = Self::new();
     }
 
-    /// Waits after an unsuccessful attempt. The wait ends early, and the next one is short again, if
-    /// `read` completes, which means that another node reads. Otherwise the next wait is longer.
+    /// Waits after an unsuccessful attempt. If `read` completes, another node reads the log: the
+    /// wait ends early, and the next delay is short again. Otherwise the next delay is longer.
     pub(crate) async fn wait(&mut self, read: impl Future<Output = ()>) {
         let delay = self.next;
         self.next = (delay * 2).min(DELAY.1);

@@ -8,15 +8,16 @@ use tidegate_changelog::{Lineage, LogMessage, LogPosition};
 use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// Divides the messages of a stream into [`BusMessage`]s. Each [`BusMessage`] can be read without
-/// the earlier ones.
+/// Groups the messages of a stream into [`BusMessage`]s. An *item* is one pgoutput message. Each
+/// [`BusMessage`] can be read without the earlier ones.
 #[derive(Debug)]
 pub struct Batcher {
     lineage: Lineage,
-    /// A message ends as soon as its items have this number of bytes.
+    /// A message ends before an item that would make it larger than this number of bytes.
     limit: usize,
     /// The maximum size of an item in bytes. Larger items are left out.
     longest: usize,
+    /// The place after the last item, or the last position that the stream reported.
     place: Place,
     /// The end of the last message with changes, or of the last item that was left out.
     sent: Place,
@@ -25,17 +26,21 @@ pub struct Batcher {
     /// Descriptions that precede the next change. A message never ends between a description and
     /// its change, so that a node with the change has the description too.
     pending: Vec<(u32, Bytes)>,
+    /// The descriptions that the current message needs although its items do not include them.
     context: Vec<Bytes>,
+    /// The tables that the current message describes.
     described: HashSet<u32>,
     items: Vec<Bytes>,
+    /// The size of the current message in bytes.
     size: usize,
-    /// The position that the stream has reported after the last item.
+    /// The position that the stream has reported after the last item; `None` if there is none.
     reached: Option<LogPosition>,
 }
 
 impl Batcher {
-    /// Begins at the start of a stream. Messages have about `limit` bytes. An item of more than
-    /// `longest` bytes is left out, and readers notice the gap.
+    /// Creates a batcher for a stream that starts at `start`. Messages have about `limit` bytes. An
+    /// item of more than `longest` bytes is left out, and the nodes that get the messages notice
+    /// the gap.
     pub fn new(lineage: Lineage, start: LogPosition, limit: usize, longest: usize) -> Self {
         Self {
             lineage,
@@ -53,8 +58,8 @@ impl Batcher {
         }
     }
 
-    /// The place after everything that was added. While items wait for the end of their message, a
-    /// position that was added after them does not count.
+    /// The place after everything that was added. A position that was added while items wait for
+    /// the end of their message does not count until that message has ended.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -155,8 +160,8 @@ impl Batcher {
     }
 
     /// Ends the current message, so that complete transactions do not wait for the next batch. The
-    /// items of an open transaction wait for its next ones, because PostgreSQL sends each item on
-    /// its own.
+    /// items of an open transaction wait for further items, because PostgreSQL sends each item
+    /// separately.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
         if !self.place.is_open() {
             self.flush(out);

@@ -1,4 +1,4 @@
-//! The change log of a node that shares its readers with other nodes.
+//! The change log of a node, if several nodes share one reader for each database.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,9 +25,9 @@ use crate::stream::BusStream;
 /// changes that the stream needs.
 const ATTEMPTS: usize = 3;
 
-/// A change log in which one node reads each database for all nodes. Streams come over the bus.
-/// `retain`, `release` and `abandon` take the other nodes into account. All other operations are
-/// those of the wrapped change log.
+/// A change log in which one node reads each database for all nodes. Streams get their changes over
+/// the bus. `retain`, `release` and `abandon` take the other nodes into account. All other
+/// operations are those of the wrapped change log.
 pub struct Bus {
     shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
@@ -91,12 +91,14 @@ impl Bus {
 
     async fn open_stream(&self, name: &DatabaseName, start: LogStart) -> LogResult<BusStream> {
         let joined = self.join(name);
-        // Subscribes before the head is read, so that no message after the head is missed.
+        // Subscribe before reading the reader's position, so that no message after that position is
+        // missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
-        // A new reader begins in the past, so its position is not the end of the log. The stream
-        // therefore waits until the reader has reached the current end. Advancing the slot to the
-        // end instead may take minutes. In that time no node could become the reader.
+        // A new reader begins at the start of the retention window, so its position is not the end
+        // of the log. The stream therefore waits until the reader has reached the current end.
+        // Advancing the slot to the end instead may take minutes, and no node could become the
+        // reader in that time.
         let least = match start {
             LogStart::Now => self.shared.log.end(name).await?,
             LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
@@ -147,7 +149,8 @@ impl Bus {
 }
 
 /// The log and the position at which a stream over the bus begins. `None` if the reader has not
-/// reached `start`, or reads another log.
+/// reached `start`, or reads another log. Also `None` for `Earliest`, because the bus does not know
+/// the start of the retention window.
 fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
     match start {
         LogStart::Earliest => None,
@@ -229,8 +232,8 @@ impl ChangeLog for Bus {
 
     /// Abandons the database only if no other node uses it, because all nodes share the slot. If
     /// another node has reported its use recently, waits for `PRESENCE` first, because that node
-    /// may have stopped using the database. The node counts only if it reports its use again during
-    /// this wait. The change log does not drop a slot that is being read.
+    /// may have stopped using the database. That node then counts only if it reports its use again
+    /// during the wait. The change log does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

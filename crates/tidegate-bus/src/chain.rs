@@ -1,5 +1,5 @@
-//! Chains messages of several readers by their places, so that each change is handed out once and
-//! in order. Nothing here waits or does I/O.
+//! Joins the messages of successive readers by their places, so that each change is handed out to
+//! the feed once and in order. Nothing here waits or does I/O.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub enum Offered {
     OtherLog,
 }
 
-/// The state of a log whose changes are handed out.
+/// How far the changes of a log were handed out.
 #[derive(Debug)]
 pub struct Chain {
     identity: LogIdentity,
@@ -34,14 +34,14 @@ pub struct Chain {
     known: HashMap<u32, Bytes>,
 }
 
-/// The state of a sequence of items that one reader has sent.
+/// The state of a sequence of items that came from one stream of the log.
 #[derive(Debug)]
 pub struct Sequence {
     /// The place after the last item.
     place: Place,
     /// The last description of each table, by OID.
     relations: HashMap<u32, Bytes>,
-    /// The OIDs of the tables that the reader has described since the last change, begin or commit.
+    /// The OIDs of the tables that were described since the last change, begin or commit.
     pending: Vec<u32>,
 }
 
@@ -82,7 +82,7 @@ impl Chain {
         }
     }
 
-    /// The log.
+    /// The identity of the log.
     pub fn identity(&self) -> LogIdentity {
         self.identity
     }
@@ -97,7 +97,7 @@ impl Chain {
         self.complete
     }
 
-    /// Appends the items of a message that were not handed out yet to `out`.
+    /// Appends to `out` the items of a message that were not handed out yet.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Chain {
         }
     }
 
-    /// Appends a message of a stream that the node reads itself to `out`, unless the message was
+    /// Takes a message of a stream that the node reads itself. Appends it to `out`, unless it was
     /// already handed out. `sequence` is the state of that stream.
     ///
     /// # Errors
@@ -159,8 +159,8 @@ impl Chain {
 
     /// Skips a part of the log that contains no changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // A transaction is open, so at least its commit must follow. A message is therefore
-        // missing.
+        // A transaction is open, so at least its commit should come before this message. A message
+        // is therefore missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }
@@ -218,7 +218,7 @@ impl Chain {
     ) -> Result<(), Malformed> {
         let description = sequence.relations.get(&oid).ok_or(Malformed)?;
         if always || self.known.get(&oid) != Some(description) {
-            // A slice would keep the whole message in memory.
+            // The description is copied, because a slice would keep the whole message in memory.
             self.known.insert(oid, Bytes::copy_from_slice(description));
             out.push(LogMessage::Change(description.clone()));
         }

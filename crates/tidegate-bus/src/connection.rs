@@ -26,7 +26,7 @@ pub(crate) async fn keep(shared: Weak<SharedBus>) {
             report(&shared, problem);
             shared.opened.clone()
         };
-        // The servers may have lost the stream, so a reconnection triggers the check at once.
+        // A reconnection ends the pause early, because the servers may have lost the stream.
         let _ = timeout(PAUSE, opened.notified()).await;
     }
 }

@@ -21,15 +21,17 @@ use crate::stored::Stored;
 /// The maximum number of live messages that wait for a slow stream. A stream that misses messages
 /// reads them from JetStream.
 const QUEUE: usize = 256;
-/// The timeout for the position of the reader. If there is no reader, this node may become the
-/// reader in this time.
+/// How long a new stream waits for the position of the reader. If there is no reader, this node may
+/// become the reader in this time.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
-/// The silence after which the reader counts as lost: two heartbeats are missing. An attempt to
-/// replace a reader that is only late fails, because PostgreSQL gives the slot to one process.
+/// The silence after which this node tries to replace the reader: two heartbeats are missing. If
+/// the reader is only late, the attempt fails, because PostgreSQL gives the slot to only one
+/// process at a time.
 pub(crate) const SILENCE: Duration = Duration::from_millis(450);
-/// How long a node that has just started to use a database waits for a message of a reader.
+/// How long a node that has just started to use a database waits for a message of a reader before
+/// it tries to become the reader.
 const FIRST_SILENCE: Duration = Duration::from_millis(300);
 
 /// How far the reader has read the log.
@@ -48,9 +50,13 @@ pub(crate) struct Database {
     /// that JetStream keeps, `.p` for other messages of the reader, and `.q` for messages to the
     /// reader: questions for its position, and reports that a node uses the database.
     pub(crate) subject: String,
+    /// Passes the messages of the reader to this node's streams.
     pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
+    /// How far the reader has read; `None` before its first message with a position.
     head: watch::Sender<Option<Head>>,
+    /// The time of the last message of a reader.
     heard: Mutex<Instant>,
+    /// Whether this node is the reader of the database.
     pub(crate) reads: AtomicBool,
     /// Notified when a stream of this node needs the current position of the reader.
     pub(crate) wanted: Notify,
@@ -58,7 +64,7 @@ pub(crate) struct Database {
     pub(crate) asked: Notify,
     /// The start of the retention window of this node's feed, as a position of the log.
     pub(crate) keep: AtomicU64,
-    /// The messages of the reader in this process that JetStream has stored at some time.
+    /// How far JetStream has stored the messages of the reader in this process.
     pub(crate) stored: Mutex<Stored>,
     /// Whether a message was refused. Only the first refused message is logged.
     has_refused: AtomicBool,
@@ -124,7 +130,7 @@ impl Database {
         None
     }
 
-    /// The position in the last message of the reader; `None` before the first message.
+    /// How far the reader has read according to its last message; `None` before the first message.
     pub(crate) fn last_head(&self) -> Option<Head> {
         self.head.borrow().clone()
     }

@@ -1,5 +1,5 @@
-//! The election of the node that reads a database. PostgreSQL gives the slot to one process, and
-//! the node of that process is elected.
+//! The election of the node that reads a database. PostgreSQL gives the slot to only one process at
+//! a time, and the node of that process is elected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,14 +13,14 @@ use crate::backoff::Backoff;
 use crate::database::{Database, SILENCE};
 use crate::reader;
 
-/// The silence after which a reader that still holds the slot is replaced.
+/// The silence after which the connection of a reader that still holds the slot is terminated.
 const FROZEN: Duration = Duration::from_secs(3);
 /// The delay before the next attempt if another process holds the slot.
 const HELD: Duration = Duration::from_millis(500);
 /// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
-/// The additional time that a node waits for each database that it already reads, and the maximum
-/// number of databases that count. The waiting spreads the readers over the nodes.
+/// A node that already reads other databases waits this much longer for each of them, so that the
+/// readers spread over the nodes. The second value is the maximum number of databases that count.
 const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
 /// Becomes the reader of a database whenever there is no reader.
@@ -42,8 +42,8 @@ pub(crate) async fn run(database: Arc<Database>) {
             Ok(None) => {
                 if database.silence() > FROZEN && shared.connected().is_some() {
                     close_reader(&database).await;
-                    // A node that does not receive the messages of a healthy reader must not keep
-                    // terminating it.
+                    // The next attempt waits: the reader may be healthy although this node does not
+                    // receive its messages.
                     backoff.wait(database.next_message()).await;
                 } else {
                     sleep(HELD).await;
@@ -66,8 +66,8 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>) -> bool {
     ended.has_read
 }
 
-/// Terminates the reader. Does nothing if the NATS server does not answer, because then every
-/// reader seems silent.
+/// Terminates the reader's connection to PostgreSQL. Does nothing if the NATS server does not
+/// answer, because then every reader seems silent.
 async fn close_reader(database: &Database) {
     if database.shared.is_mute.load(Ordering::Relaxed) {
         return;

@@ -6,39 +6,40 @@ pub type BusResult<T> = Result<T, BusError>;
 /// Why the bus cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// An address is malformed. It is not repeated, because it may contain a password.
+    /// An address is malformed. The error does not contain the address, which may contain a
+    /// password.
     #[error(
         "address {number} of bus_url is malformed; an address is nats://HOST:4222 or \
          tls://USER:PASSWORD@HOST:4222"
     )]
     Address {
-        /// The number of the address in the list, from 1.
+        /// The place of the address in the list, counted from 1.
         number: usize,
     },
-    /// The addresses have different logins, but a client uses one login for all servers.
+    /// The addresses have different logins, but a NATS client uses one login for all servers.
     #[error("the addresses of bus_url have different user names or passwords")]
     Logins,
-    /// No server answers.
+    /// No NATS server answers.
     #[error("no NATS server of bus_url can be reached ({servers}): {reason}")]
     Unreachable {
-        /// Hosts and ports.
+        /// The hosts and ports of the servers in `bus_url`.
         servers: String,
         /// The error text of the NATS client.
         reason: String,
     },
-    /// The server refuses the login.
+    /// The NATS server refuses the login.
     #[error("the NATS server refuses the user name or the password of bus_url ({servers})")]
     Refused {
-        /// Hosts and ports.
+        /// The hosts and ports of the servers in `bus_url`.
         servers: String,
     },
-    /// The server is too old.
+    /// The NATS server is too old.
     #[error("the NATS server has version {version}; the bus needs 2.9.0 or later")]
     TooOld {
         /// The server's version.
         version: String,
     },
-    /// The server or the account has no JetStream.
+    /// The NATS server or the account has no JetStream.
     #[error(
         "the NATS server offers no JetStream to this login; start nats-server with --jetstream, \
          or enable it for the account"
@@ -80,7 +81,7 @@ pub enum BusError {
         /// The code of the error.
         code: u64,
     },
-    /// The server did not answer, or the connection is broken.
+    /// The NATS server did not answer, or the connection is broken.
     #[error("the NATS server does not answer, for example because its disk is full: {0}")]
     Request(String),
 }

@@ -1,4 +1,4 @@
-//! Decides from where a node takes the next changes. Nothing here waits or does I/O.
+//! Decides from which source a node takes the next changes. Nothing here waits or does I/O.
 
 use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
 
@@ -11,10 +11,10 @@ use crate::place::{Malformed, Place};
 pub enum Source {
     /// The reader's live messages.
     Live,
-    /// The messages that JetStream keeps. Live messages wait.
+    /// The messages that JetStream keeps. Live messages wait until the gap is filled.
     Store,
-    /// A slot of this node. The node returns to live messages when one of them starts at or before
-    /// the node's place.
+    /// A stream of this node's own, with its own slot. The node returns to live messages when one
+    /// of them starts at or before the node's place.
     Slot,
 }
 
@@ -25,7 +25,7 @@ pub struct Follower {
     source: Source,
     /// The live message after the gap that is being filled.
     waiting: Option<BusMessage>,
-    /// The stream that the node reads itself.
+    /// The state of the stream that the node reads itself; `None` if there is no such stream.
     local: Option<Sequence>,
 }
 
@@ -40,7 +40,7 @@ impl Follower {
         }
     }
 
-    /// The log.
+    /// The identity of the log.
     pub fn identity(&self) -> LogIdentity {
         self.chain.identity()
     }
@@ -55,7 +55,7 @@ impl Follower {
         self.chain.place()
     }
 
-    /// The position at which a stream of the node's own must start.
+    /// The position at which the node's own stream must start.
     pub fn complete(&self) -> LogPosition {
         self.chain.complete()
     }
@@ -88,9 +88,9 @@ impl Follower {
         Ok(offered)
     }
 
-    /// Takes the next message after [`place`](Self::place) that JetStream keeps; `None` if
-    /// JetStream has no such message. If there is none, or if changes before it are missing, the
-    /// node must read the log itself.
+    /// Takes the next message after [`place`](Self::place) that JetStream keeps. `message` is
+    /// `None` if JetStream has no such message. If it is `None`, or if changes before it are
+    /// missing, the node must read the log itself.
     ///
     /// # Errors
     ///

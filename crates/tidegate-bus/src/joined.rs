@@ -19,7 +19,7 @@ const PRESENCE: Duration = Duration::from_secs(1);
 /// The minimum time between two questions to the reader.
 const QUESTION: Duration = Duration::from_millis(5);
 
-/// A database with its tasks. Dropping it stops them.
+/// A database with its tasks. Dropping it stops the tasks.
 pub(crate) struct Joined {
     pub(crate) database: Arc<Database>,
     _tasks: JoinSet<()>,
@@ -45,7 +45,8 @@ async fn listen(database: Arc<Database>) {
         let nats = database.shared.first_connection().await;
         if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
             while let Some(message) = messages.next().await {
-                // `receive` has counted a message that cannot be read.
+                // A message that cannot be read is ignored. `receive` counts those that cannot be
+                // decrypted.
                 let _ = database.receive(&message);
             }
         }
@@ -53,8 +54,8 @@ async fn listen(database: Arc<Database>) {
     }
 }
 
-/// Asks the reader for its position when a stream of this node needs it. Otherwise reports at an
-/// interval that this node uses the database.
+/// Asks the reader for its position when a stream of this node needs it. Otherwise reports, once in
+/// [`PRESENCE`], that this node uses the database.
 async fn ask(database: Arc<Database>) {
     loop {
         let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();

@@ -12,11 +12,11 @@ use crate::nats::Nats;
 use crate::place::Place;
 use crate::seal::SealedKind;
 
-/// The number of requests for a message that JetStream may be about to keep, and the pause between
-/// two requests.
+/// The number of requests for a message that JetStream may not have stored yet, and the pause
+/// between two requests.
 const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
 
-/// The position in the messages that JetStream keeps of a database.
+/// The progress of a stream in the messages of a database that JetStream keeps.
 #[derive(Debug, Default)]
 pub(crate) struct KeptMessages {
     /// The sequence number after the last message that was read; `None` before the first.
@@ -24,8 +24,8 @@ pub(crate) struct KeptMessages {
 }
 
 impl KeptMessages {
-    /// The next message that starts at `place` or earlier, or that belongs to another log than
-    /// `identity`. Returns `None` if JetStream has no such message after several attempts.
+    /// Returns the next message if it starts at `place` or earlier, or belongs to another log than
+    /// `identity`. Returns `None` if JetStream has no such message after several requests.
     ///
     /// # Errors
     ///

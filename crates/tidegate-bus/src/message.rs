@@ -10,13 +10,13 @@ use crate::place::{Malformed, Place};
 pub struct BusMessage {
     /// The log, with its timeline.
     pub identity: LogIdentity,
-    /// The end of the last message with changes that the same reader sent before this one.
+    /// The place at which the reader's previous message with changes ended.
     pub from: Place,
     /// The place after the last item.
     pub to: Place,
     /// The descriptions, valid at `from`, of the tables that the items change but do not describe.
     pub relations: Vec<Bytes>,
-    /// Messages of pgoutput. An empty list means that there are no changes between the two places.
+    /// Messages of pgoutput. An empty list means that there are no changes between `from` and `to`.
     pub items: Vec<Bytes>,
     /// The logs that this log continues. Empty if the message has items.
     pub ancestors: Vec<(LogIdentity, LogPosition)>,

@@ -19,17 +19,18 @@ use tokio::time::timeout;
 use crate::error::{BusError, BusResult};
 use crate::settings::BusSettings;
 
-/// The timeout for connecting, and for answers that delay no event.
+/// The timeout for connecting, and for requests that delay no events.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout for a message or for the state of the stream, which delay events.
+/// The timeout for requests that delay events: for a message, or for the state of the stream.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval between pings. The connection counts as broken after two pings without an answer.
 const PING: Duration = Duration::from_secs(1);
-/// The timeout for room in the connection's queue.
+/// How long a message waits for room in the connection's queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
-/// The maximum number of messages in the queue of the connection, and of a subscription.
+/// The maximum number of messages in the queue of the connection. The queue of a subscription takes
+/// four times as many.
 const QUEUE: usize = 256;
-/// The maximum size in bytes of the subject and the headers of a message.
+/// The maximum size of a message's subject and headers together, in bytes.
 const OVERHEAD: usize = 1024;
 /// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
 /// memory, storage, store size of an account.
@@ -37,8 +38,8 @@ const FULL: [u64; 4] = [10_023, 10_028, 10_047, 10_002];
 /// The error codes for the number of replicas: no suitable peers, more than one replica without a
 /// cluster, too many replicas.
 const REPLICAS: [u64; 3] = [10_005, 10_074, 10_079];
-/// A part of the description of error 10005 (no suitable peers), if the servers have too little
-/// storage.
+/// The text that the description of error 10005 (no suitable peers) contains if the servers have
+/// too little storage.
 const NO_ROOM: &str = "insufficient storage";
 /// The error codes for a missing JetStream: not enabled on the server, not enabled for the account,
 /// unavailable.
@@ -47,7 +48,7 @@ const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];
 const NO_MESSAGE: u64 = 10_037;
 /// The error code for a stream that does not exist.
 const NO_STREAM: u64 = 10_059;
-/// The error code for a stream of this name with another configuration.
+/// The error code if a stream of this name exists with another configuration.
 const EXISTS: u64 = 10_058;
 
 /// A connection to NATS that reconnects by itself.
@@ -60,7 +61,7 @@ pub(crate) struct Nats {
     bytes: u64,
 }
 
-/// A message that JetStream has kept.
+/// A message that JetStream keeps.
 pub(crate) struct Kept {
     pub(crate) sequence: u64,
     pub(crate) payload: Vec<u8>,
@@ -84,8 +85,8 @@ impl Nats {
                 }
                 std::future::ready(())
             })
-            // A server names other servers in plain text before TLS, so an attacker can add servers
-            // of its own. The password must not be sent to them.
+            // A NATS server names other servers in plain text before TLS, so an attacker can add
+            // servers of its own. The password must not be sent to them.
             .ignore_discovered_servers()
             .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()
@@ -141,7 +142,7 @@ impl Nats {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }
 
-    /// Creates the stream, or changes it as the settings say.
+    /// Creates the stream, or applies the settings to the existing stream.
     pub(crate) async fn ensure_stream(&self) -> BusResult<()> {
         match self.api("STREAM.CREATE", &self.config).await {
             Err(BusError::JetStream { code: EXISTS, .. }) => {
@@ -180,8 +181,8 @@ impl Nats {
         self.get(&json!({"last_by_subj": subject})).await
     }
 
-    /// Requests a message from the leader of the stream. A replica that has just started may lack
-    /// the last messages.
+    /// Requests a message from the leader of the stream, because a replica that has just started
+    /// may lack the last messages. Returns `None` if there is no such message.
     async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
         let answer = match self.read_api("STREAM.MSG.GET", request).await {
             Err(BusError::JetStream {

@@ -1,4 +1,5 @@
-//! Places in the sequence of pgoutput messages, which every reader of the same log computes alike.
+//! Places in the sequence of pgoutput messages. Every reader of the same log computes the same
+//! places.
 
 use bytes::Bytes;
 use tidegate_changelog::LogPosition;
@@ -13,7 +14,7 @@ use tidegate_changelog::LogPosition;
 pub struct Place {
     /// A position of the log, or the position of the open transaction's commit.
     pub lsn: LogPosition,
-    /// The number of messages of the open transaction before the place.
+    /// The number of messages of the open transaction before the place; 0 outside of a transaction.
     pub index: u64,
 }
 
@@ -74,9 +75,9 @@ pub enum MessageKind {
     },
     /// The description of the table with this OID.
     Relation(u32),
-    /// The description of a type, which no reader needs.
+    /// The description of a type. No node needs it.
     Type,
-    /// A change of these tables, or another message of the transaction.
+    /// A change of the tables with these OIDs, or another message of the transaction, without OIDs.
     Change(Vec<u32>),
 }
 

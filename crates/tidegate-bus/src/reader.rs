@@ -42,10 +42,12 @@ struct Reader<'a> {
     has_read: bool,
     /// Whether a node waits for an answer with the reader's position.
     owes_progress: bool,
+    /// The position before which every change was read.
     complete: LogPosition,
-    /// The value of `complete` when the reader last asked JetStream how far its copy reaches. If
-    /// the answer covers this position, it is confirmed to PostgreSQL.
+    /// The value of `complete` when the reader last asked JetStream how far its messages reach. If
+    /// they reach this position, the position is confirmed to PostgreSQL.
     mark: LogPosition,
+    /// Sends positions up to which JetStream has stored all messages.
     kept: mpsc::Sender<LogPosition>,
     contact: Contact,
     /// Sends the result of asking on another connection: whether PostgreSQL has answered.
@@ -56,7 +58,7 @@ struct Reader<'a> {
 enum Contact {
     /// The time of the last message.
     Heard(Instant),
-    /// The stream was asked for a position.
+    /// The stream was asked for a position. The time is that of the last message or answer.
     Asked(Instant),
     /// PostgreSQL was asked on another connection.
     AskedAgain,
@@ -111,8 +113,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             }
             _ = confirm.tick() => {
                 // Messages that were sent while NATS could not be reached are missing in JetStream.
-                // It counts as broken until it has a later message, even if there are no further
-                // changes.
+                // JetStream counts as broken until it has a later message. Therefore such a message
+                // is sent even if there are no further changes.
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.look_into_store();
                 if needs_kept {
@@ -123,8 +125,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {
-            // The next reader begins earlier. The other nodes need the position that this reader
-            // reached.
+            // The next reader begins at an earlier position, and the other nodes need the position
+            // that this reader reached.
             database.publish(reader.batcher.progress(), true).await;
             let has_read = reader.has_read;
             return Ended { error, has_read };
@@ -203,8 +205,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks in the background whether JetStream has all messages up to the position of the last
-    /// check. If so, PostgreSQL no longer needs to keep them.
+    /// Checks in the background whether JetStream has all messages up to the position that the
+    /// reader had at the last check. If so, PostgreSQL no longer needs to keep their changes.
     fn look_into_store(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;
@@ -218,7 +220,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether PostgreSQL has answered a question on another connection, be it with an error.
+/// Whether PostgreSQL has answered a question on another connection. An error that PostgreSQL sent
+/// is an answer.
 fn is_answer(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
     !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
 }

@@ -17,9 +17,9 @@ pub struct BusSettings {
     pub key: Zeroizing<[u8; 32]>,
     /// Random bytes, new for each run of the process.
     pub session: SealSession,
-    /// How long JetStream keeps messages.
+    /// How long JetStream keeps a message.
     pub window: Duration,
-    /// How many bytes of messages JetStream keeps.
+    /// How many bytes of messages JetStream keeps at most.
     pub bytes: u64,
     /// How many bytes of log PostgreSQL keeps while JetStream keeps nothing.
     pub retention: u64,

@@ -15,7 +15,7 @@ use crate::nats::Nats;
 use crate::seal::Seal;
 use crate::settings::BusSettings;
 
-/// How long a node counts as using a database after it was last heard.
+/// How long a node counts as using a database after its last message about the database.
 pub(crate) const PRESENCE: Duration = Duration::from_secs(5);
 
 /// The state that all databases of a node share.
@@ -23,22 +23,22 @@ pub(crate) struct SharedBus {
     pub(crate) log: Arc<dyn SharedLog>,
     pub(crate) settings: BusSettings,
     pub(crate) seal: Seal,
-    /// The beginning of all subjects.
+    /// The beginning of all NATS subjects of this cluster.
     pub(crate) cell: String,
-    /// The connection, once there is one.
+    /// The connection; `None` before the first one is open.
     pub(crate) nats: watch::Sender<Option<Arc<Nats>>>,
     /// Notified when the connection was opened or reopened.
     pub(crate) opened: Arc<Notify>,
     /// Why the bus does not work, or works only in part; `None` if it works.
     pub(crate) problem: Mutex<Option<String>>,
-    /// Whether the NATS server has left the last request of JetStream unanswered. It may then deliver
-    /// no message either.
+    /// Whether the last request to JetStream got no answer. In this case the NATS server may
+    /// deliver no messages either.
     pub(crate) is_mute: AtomicBool,
     /// The databases whose messages JetStream does not keep.
     unstored: Mutex<HashSet<DatabaseName>>,
-    /// When a message of another node that uses the database was last received.
+    /// For each database, the time of the last message of another node that uses it.
     others: Mutex<HashMap<DatabaseName, Instant>>,
-    /// How many databases this node reads for others.
+    /// The number of databases that this node reads for all nodes.
     pub(crate) reading: AtomicUsize,
     pub(crate) counters: Counters,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Counters {
     pub(crate) from_slot: AtomicU64,
 }
 
-/// The beginning of all subjects of a cluster.
+/// The beginning of all NATS subjects of a cluster.
 pub(crate) fn cell(seal: &Seal) -> String {
     format!("tidegate.{}", seal.name("cell"))
 }
@@ -96,7 +96,7 @@ impl SharedBus {
         }
     }
 
-    /// Notes whether JetStream does not keep the messages of a database that this node reads.
+    /// Records whether JetStream fails to keep the messages of a database that this node reads.
     pub(crate) fn note_unstored(&self, database: &DatabaseName, is_unstored: bool) {
         let mut unstored = self.unstored.lock();
         if is_unstored {

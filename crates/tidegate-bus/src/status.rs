@@ -7,7 +7,7 @@ use tidegate_sql::DatabaseName;
 pub struct BusStatus {
     /// Whether there is a connection to a NATS server.
     pub connected: bool,
-    /// Why the bus cannot be used, or not completely.
+    /// Why the bus does not work, or works only in part; `None` if it works.
     pub problem: Option<String>,
     /// The databases whose changes this node needs, sorted by name.
     pub databases: Vec<DatabaseRole>,
@@ -21,7 +21,8 @@ pub struct BusStatus {
     pub refused: u64,
     /// How many missing messages were read from JetStream.
     pub from_store: u64,
-    /// How often a stream of this node's own filled a gap.
+    /// How often this node opened a stream of its own, because it needed changes that the bus did
+    /// not have.
     pub from_slot: u64,
 }
 

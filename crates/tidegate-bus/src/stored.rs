@@ -7,11 +7,13 @@ use tidegate_changelog::LogPosition;
 /// A single check may come too early after an interruption.
 const MISSES: u32 = 2;
 
-/// The messages of this node's reader that JetStream has stored at some time.
+/// How far JetStream has stored the messages of this node's reader. Messages that have expired
+/// since then count as stored.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     /// JetStream has stored all messages of this reader up to this position.
     to: LogPosition,
+    /// The number of checks since JetStream last had all messages.
     misses: u32,
 }
 

@@ -32,7 +32,8 @@ pub(crate) struct BusStream {
     start: LogPosition,
     batches: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
     joined: Arc<Joined>,
-    /// Notified to make the worker ask the node's own stream for its position.
+    /// Notified when the feed requests a position. The worker then asks the node's own stream for
+    /// it.
     wanted: Arc<Notify>,
     worker: JoinHandle<()>,
 }
@@ -111,7 +112,7 @@ struct Worker {
     joined: Arc<Joined>,
     follower: Follower,
     live: broadcast::Receiver<Arc<BusMessage>>,
-    /// The stream of the node's own, while the follower needs it.
+    /// The node's own stream, while the follower needs it.
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
@@ -169,7 +170,7 @@ impl Worker {
     ) -> LogResult<()> {
         let message = match received {
             Ok(message) => message,
-            // The next message shows the gap.
+            // Messages were dropped. The next message shows the gap.
             Err(RecvError::Lagged(_)) => return Ok(()),
             Err(RecvError::Closed) => {
                 return Err(LogError::Unavailable("the bus was closed".into()));
@@ -187,8 +188,8 @@ impl Worker {
         let (identity, place) = (self.follower.identity(), self.follower.place());
         let message = self.kept.next(database, identity, place).await;
         // A failed request does not count as a search, because JetStream may answer as soon as it
-        // has a leader. If the bus has a problem it does count, because JetStream may then not
-        // answer for long.
+        // has a leader. If the bus has a problem it does count, because JetStream may then fail to
+        // answer for a long time.
         self.store_searched = message.is_ok() || database.shared.problem.lock().is_some();
         let message = message.ok().flatten();
         if message.is_some() {
@@ -205,7 +206,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads the log with a stream of the node's own, until a live message leaves no gap.
+    /// Reads the log with the node's own stream, until a live message leaves no gap.
     async fn read(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let Some(mut local) = self.local.take() else {
             return self.open(out).await;
@@ -228,8 +229,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens a stream of the node's own, unless a live message leaves no gap before the stream is
-    /// open.
+    /// Opens the node's own stream. Stops doing so if a live message leaves no gap.
     async fn open(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = self.joined.database.clone();
         let start = LogStart::At {

@@ -21,13 +21,13 @@ pub(crate) struct Logins {
     /// The credentials of the databases' owners, who own most tables. Without them, the
     /// administrator changes all captures.
     pub(crate) owners: Option<Arc<dyn Credentials>>,
-    /// The longest wait for a lock on a table.
+    /// The longest wait for one lock, on a table or in the control database.
     pub(crate) lock_timeout: Duration,
 }
 
-/// Takes the lock that serialises changes of a database's captures among the nodes. It is an
-/// advisory lock in the control database, to which no tenant may log in. In the tenant's own
-/// database any user could hold the same lock forever.
+/// Takes the lock of the database `$1`, so that only one node at a time changes its captures. It is
+/// an advisory lock in the control database, to which no tenant may log in. In the tenant's own
+/// database, any user could take such a lock and keep it forever.
 const LOCK: &str = "\
     SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
     FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
@@ -113,9 +113,9 @@ impl CaptureSession {
     /// captures of the database.
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
-        // The commit must be flushed at once, because a stream reaches only positions that are
-        // flushed. With `synchronous_commit = off`, a stream that waits for the position of the
-        // commit could wait long.
+        // A stream reaches only positions that are flushed. With `synchronous_commit = off`, the
+        // commit of this transaction might be flushed late, and a stream would wait long for its
+        // position.
         let timeout = self.lock_timeout.as_millis();
         let begun = self
             .run(&format!(

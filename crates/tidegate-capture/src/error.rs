@@ -27,8 +27,8 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
     }
 }
 
-/// Converts an error that PostgreSQL sent. `limit` is the time limit of the command, which the
-/// result contains if the command timed out.
+/// Converts an error that PostgreSQL sent. `limit` is the time limit of the command. The result
+/// contains it if the command timed out.
 pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {

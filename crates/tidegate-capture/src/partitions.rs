@@ -200,7 +200,7 @@ const PARTITIONS: &str = "\
     SELECT oid, relfilenode, xmin::text::pg_catalog.int8, relkind <> 'p' FROM tree";
 
 /// Selects whether any of these tables may hold rows. A foreign table is assumed to hold rows,
-/// because they cannot be counted here.
+/// because its rows cannot be counted here.
 const HOLD_ROWS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
                    AND (c.relkind <> 'r' OR pg_catalog.pg_relation_size(c.oid) > 0))";

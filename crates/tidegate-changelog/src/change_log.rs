@@ -60,8 +60,8 @@ pub trait ChangeLog: Send + Sync {
     /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
     /// position after the last such change; `None` if there was none.
     ///
-    /// `truncations` are the lower 32 bits of the ids of the transactions for which the stream has
-    /// reported a TRUNCATE of the whole table.
+    /// `truncations` names the transactions that truncated the whole table, as far as the stream
+    /// has reported this. It has the lower 32 bits of each transaction's id.
     fn partitions<'a>(
         &'a self,
         database: &'a DatabaseName,
@@ -70,9 +70,8 @@ pub trait ChangeLog: Send + Sync {
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
     /// The query that reports whether tables are still captured. It is needed because an operator
-    /// or another program may change the capture. The query is a statement with little cost that
-    /// runs on the catalog of a database. Its placeholder `:tables` takes the OIDs of tables as the
-    /// text of an array.
+    /// or another program may change the capture. The query costs little and reads only the catalog
+    /// of a database. Its placeholder `:tables` takes the OIDs of tables as the text of an array.
     ///
     /// The query returns a row of four texts for each of these tables that exists. It may also
     /// return rows for other captured tables. The texts are:
@@ -82,8 +81,8 @@ pub trait ChangeLog: Send + Sync {
     /// - the marks of the capture of UPDATEs and DELETEs, separated by commas
     /// - `true` if statements that write to the table do not fail because of the capture
     ///
-    /// A mark identifies an object of the capture. As long as one of the marks exists, no change
-    /// was missed.
+    /// A mark identifies an object by which the table is captured, such as its entry in a
+    /// publication. As long as one of the marks remains, no change was missed.
     fn health_query(&self) -> &'static str;
 
     /// Ends the capture of all tables except `kept` (OIDs), and restores properties of the released

@@ -22,16 +22,16 @@ pub trait SharedLog: ChangeLog {
         database: &'a DatabaseName,
     ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
 
-    /// Closes the stream that another process opened with [`SharedLog::open_reader`]. Call this
-    /// method if the other process no longer responds. A stream that was opened less than `age` ago
-    /// is not closed.
+    /// Closes the stream that another process opened with [`SharedLog::open_reader`]. Called if the
+    /// other process no longer responds. A stream that was opened less than `age` ago is not
+    /// closed.
     fn close_reader<'a>(
         &'a self,
         database: &'a DatabaseName,
         age: Duration,
     ) -> BoxFuture<'a, LogResult<()>>;
 
-    /// Returns the current end of the log. In contrast to [`ChangeLog::retain`], nothing else
-    /// happens, so a reader that is just being opened is not disturbed.
+    /// Returns the current end of the log. In contrast to [`ChangeLog::retain`], it changes
+    /// nothing, so it does not disturb a reader that is being opened.
     fn end<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<LogPosition>>;
 }

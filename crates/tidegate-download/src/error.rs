@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The reason why PostgreSQL could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request failed, for example because the server cannot be reached.
+    /// The request failed, for example because the web server cannot be reached.
     #[error("cannot download {url}: {}", chain(.source))]
     Request {
         /// The address of the archive.
@@ -16,7 +16,7 @@ pub enum Error {
         /// The reason.
         source: reqwest::Error,
     },
-    /// The server does not have the archive.
+    /// The web server does not have the archive.
     #[error("cannot download {url}: the server answered {status}")]
     Status {
         /// The address of the archive.

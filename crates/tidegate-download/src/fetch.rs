@@ -13,7 +13,7 @@ use crate::unpack;
 /// The largest size of an archive in bytes. Archives have 10 to 25 MB and are held in memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The timeout for the next bytes from the server.
+/// How long the web server may send nothing during a download.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The archive to download, its address and the cache folder.
@@ -21,7 +21,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Source<'a> {
     /// The URL of the releases: [`DEFAULT_URL`](crate::DEFAULT_URL) or a mirror.
     pub url: &'a str,
-    /// The package.
+    /// The package to download.
     pub package: Package<'a>,
     /// The cache folder, which is created if it is missing.
     pub cache: &'a Path,
@@ -32,7 +32,7 @@ pub struct Source<'a> {
 pub struct Progress {
     /// The number of bytes received.
     pub received: u64,
-    /// The size of the archive in bytes, if the server sent it.
+    /// The size of the archive in bytes; `None` if the web server did not send it.
     pub total: Option<u64>,
 }
 

@@ -20,9 +20,9 @@ const SKIPPED_FOLDERS: [&str; 5] = [
     "share/man",
 ];
 
-/// Unpacks an archive into `folder`. The files get this name only after all of them are unpacked
-/// and the unpacked server runs. If another process has created `folder` first, the folder of the
-/// other process remains and is used.
+/// Unpacks an archive into a new folder beside `folder`. Renames the new folder to `folder` only
+/// after all files are unpacked and the unpacked server runs. If another process has created
+/// `folder` first, that folder remains and is used.
 pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
     let mut fresh = folder.as_os_str().to_owned();
     fresh.push(format!(".new-{}", std::process::id()));
@@ -106,8 +106,8 @@ fn run(server: &Path) -> Result<()> {
     Err(unusable(format!("{printed} ({})", output.status)))
 }
 
-/// Creates a folder and its missing parents, so that other users can enter them, whatever the umask
-/// is. If the current user is root, PostgreSQL runs as another user.
+/// Creates a folder and its missing parents. Whatever the umask is, other users can enter these
+/// folders, because PostgreSQL runs as another user if the current user is root.
 fn create(folder: &Path) -> io::Result<()> {
     let missing: Vec<_> = folder
         .ancestors()

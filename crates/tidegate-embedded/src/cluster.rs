@@ -18,7 +18,8 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// The timeout of each mode of a shutdown. After it, the next faster mode is used.
+/// How long PostgreSQL may take to stop in one shutdown mode. After that, the next faster mode is
+/// used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.

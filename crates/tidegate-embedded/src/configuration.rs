@@ -29,8 +29,8 @@ const RESERVED: [&str; 11] = [
     "unix_socket_permissions",
 ];
 
-/// The settings of all clusters. Starts, stops and crashes are logged, but not errors of
-/// statements, because these contain data.
+/// The settings of all clusters. Starts, stops and crashes are logged. Errors of statements are not
+/// logged, because they contain data.
 const BASE_SETTINGS: [(&str, &str); 9] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_permissions", "0700"),

@@ -100,7 +100,7 @@ impl Directory {
         data_of(&self.root)
     }
 
-    /// The directory to remove when the cluster has stopped; `None` if its files must remain.
+    /// The directory to remove when the cluster has stopped; `None` if there is nothing to remove.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
         let socket_is_outside = !self.socket_dir.starts_with(&self.root);
         if self.temporary {
@@ -168,7 +168,8 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         let Some(path) = self.to_remove() else { return };
-        // The last processes of a killed server may still write files for a moment.
+        // The last processes of a killed server may still write files for a moment, so the removal
+        // is retried.
         for _ in 0..100 {
             if fs::remove_dir_all(path).is_ok() || !path.exists() {
                 return;

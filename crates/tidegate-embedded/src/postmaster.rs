@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, IoContext, Result};
 use crate::user::{ServerUser, Signal};
 
+/// The pause between two checks of the process.
 const POLL: Duration = Duration::from_millis(5);
+/// The number of log lines that an error contains.
 const LOG_LINES: usize = 20;
 
 /// The mode of a shutdown (PostgreSQL, "Shutting Down the Server").
@@ -17,7 +19,7 @@ const LOG_LINES: usize = 20;
 pub enum Shutdown {
     /// Rolls back open transactions, ends sessions and writes all data to disk.
     Fast,
-    /// Ends all processes at once. The next start recovers from the WAL.
+    /// Ends all processes immediately. The next start recovers from the WAL.
     Immediate,
     /// Kills the first process with SIGKILL, as the kernel does when memory runs out.
     Kill,

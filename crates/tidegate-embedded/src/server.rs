@@ -131,9 +131,11 @@ impl Server {
     }
 }
 
-/// A reason for which PostgreSQL could not be started, but for which a retry may succeed.
+/// A reason for a failed start after which a retry may succeed.
 enum StartConflict {
+    /// Another process uses the port.
     Port,
+    /// Processes of a killed server still hold its shared memory.
     SharedMemory,
 }
 

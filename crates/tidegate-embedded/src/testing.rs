@@ -13,8 +13,8 @@ use crate::settings::Settings;
 ///
 /// Tests that stop or reconfigure PostgreSQL must start a cluster of their own from [`settings`].
 /// The shared cluster allows 300 connections, 200 replication slots and 100 WAL senders, which is
-/// enough for all tests at once. This function may be called in async code, although the first call
-/// blocks for about a second.
+/// enough for all tests together. This function may be called in async code, although the first
+/// call blocks for about a second.
 ///
 /// # Panics
 ///

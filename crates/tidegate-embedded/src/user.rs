@@ -1,5 +1,5 @@
-//! The operating system user that runs PostgreSQL: the current user, or an unprivileged user if the
-//! current user is root, because PostgreSQL refuses to run as root.
+//! The operating system user that runs PostgreSQL. It is the current user unless that is root.
+//! PostgreSQL refuses to run as root, so an unprivileged user runs it then.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -16,7 +16,9 @@ const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 /// The user that owns the data and runs the server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerUser {
+    /// The user id of this process.
     own_uid: u32,
+    /// The user that runs the server; `None` if it is the current user.
     dropped: Option<Account>,
 }
 
@@ -37,7 +39,8 @@ struct Account {
 
 impl ServerUser {
     /// Chooses the current user, unless it is root. For root, chooses the owner of the directory
-    /// `data` if it exists and is not root's, and otherwise `postgres` or `nobody`.
+    /// `data` if that directory exists and does not belong to root, and otherwise `postgres` or
+    /// `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

@@ -52,7 +52,8 @@ impl Filter {
         self.constant() == Some(true)
     }
 
-    /// The result for every row; `None` if the structure of the filter alone does not determine it.
+    /// The result that the filter has for every row; `None` if its structure alone does not
+    /// determine the result.
     fn constant(&self) -> Option<bool> {
         let decides = |filters: &[Self], value: bool| {
             let constants = || filters.iter().map(Self::constant);
@@ -84,8 +85,8 @@ impl Filter {
         }
     }
 
-    /// The path of the only comparison whose operator satisfies `uses`; `None` if there is no such
-    /// comparison or more than one.
+    /// The path of the comparison whose operator satisfies `uses`; `None` if there is no such
+    /// comparison, or more than one.
     pub fn only_place(&self, uses: impl Fn(Operator) -> bool) -> Option<&str> {
         let mut places = Vec::new();
         self.places(&uses, &mut places);

@@ -102,9 +102,9 @@ impl Comparison {
         same && !is_test && !self.number && self.value != Parameter::Null
     }
 
-    /// The parameter of the comparison with another JSON value. `None` if the value needs other SQL
-    /// or is invalid; for an invalid value, [`Filter::parse`] reports the error. The comparison
-    /// must be [uniform](Comparison::is_uniform).
+    /// The parameter that the comparison has if `value` replaces its value. `None` if `value` needs
+    /// other SQL or is invalid. For an invalid value, [`Filter::parse`] reports the error. The
+    /// comparison must be [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = ComparedColumn::of(relation, self.column);
         let compared = target.compare(self.operator, value, &Path::Root(""));

@@ -25,8 +25,9 @@ impl Filter {
     /// The condition needs no parentheses next to `and`, `or` and `not`, as long as nothing to its
     /// left binds more tightly than `not`.
     ///
-    /// Every value is a parameter, every name is quoted, every operator is schema-qualified. Only
-    /// columns of a domain over an enum are cast. Filters of the same structure give the same text.
+    /// Every value is a parameter, every name is quoted, every operator is schema-qualified.
+    /// Columns are not cast, except those of a domain over an enum. Filters of the same structure
+    /// give the same text.
     ///
     /// Inner relations have the aliases `f1`, `f2` and so on.
     pub fn write(&self, sql: &mut SqlWriter, schema: &Schema, relation: RelationId, alias: Alias) {
@@ -163,8 +164,8 @@ impl Level<'_> {
         sql.syntax(if negated { ")" } else { "" });
     }
 
-    /// Appends `column = any (array)` or its negation. Elements that are arrays are compared one by
-    /// one.
+    /// Appends `column = any (array)` or its negation. For a list of arrays, appends one comparison
+    /// for each array.
     fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
         let r#type = if comparison.number {
             number_type(&column.r#type)

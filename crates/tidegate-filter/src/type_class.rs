@@ -146,8 +146,8 @@ fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons>
 }
 
 /// Whether PostgreSQL can compare two values of the column by `symbol`: `=`, `<`, `<=`, `>` or
-/// `>=`. For arrays and composites, the default operator classes of the types of their elements or
-/// attributes decide.
+/// `>=`. For arrays and composites, this depends on the default operator classes of the element or
+/// attribute types.
 fn has_symbol(column: &Column, symbol: &str) -> bool {
     let r#type = base_type(&column.r#type);
     if let Some(known) = comparisons(column, r#type) {
@@ -241,15 +241,15 @@ fn groups(column: &Column, r#type: &Type) -> bool {
     }
 }
 
-/// The type to which a column must be cast for a comparison; `None` if no cast is needed. The
-/// polymorphic operators of enums do not accept a domain over an enum.
+/// The type to which a column must be cast for a comparison; `None` if no cast is needed. Only a
+/// domain over an enum is cast, because the polymorphic operators of enums do not accept it.
 pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     let is_domain = matches!(r#type.kind(), TypeKind::Domain(_));
     Some(base_type(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
 }
 
-/// The type that both operands have when PostgreSQL compares a column with an unquoted number that
-/// is not a value of the column's type (PostgreSQL, "Operators", type resolution).
+/// The type of both operands when PostgreSQL compares a column with an unquoted number, if the
+/// number is not a value of the column's type (PostgreSQL, "Operators", type resolution).
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,
@@ -258,7 +258,7 @@ pub(crate) fn number_type(r#type: &Type) -> &Type {
     }
 }
 
-/// Whether the type is `citext`, the extension's case-insensitive text.
+/// Whether the type is the case-insensitive text of the extension `citext`.
 pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"
 }

@@ -23,7 +23,7 @@ impl fmt::Debug for ClaimsFunctions {
     }
 }
 
-/// The state of the functions of claims in a database.
+/// The state of the claims functions in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsState {
     /// All objects exist in this version or a later version, with the expected key. Other roles
@@ -46,7 +46,7 @@ const SCHEMA: &str = include_str!("claims_schema.sql");
 /// Creates or replaces the functions. `{generation}` is replaced by the generation of the key.
 const FUNCTIONS: &str = include_str!("claims_functions.sql");
 
-/// Revokes the privileges that default privileges granted.
+/// Revokes the privileges that other roles got by `ALTER DEFAULT PRIVILEGES`.
 const PRIVILEGES: &str = include_str!("claims_privileges.sql");
 
 /// Keeps the key, which is a parameter of a statement, out of the server's log for the rest of the
@@ -60,8 +60,8 @@ const LOG_NO_PARAMETERS: &str = "DO $log$ BEGIN \
 /// raised with every change of a function.
 const STATE: &str = include_str!("claims_state.sql");
 
-/// Looks up the state of the functions of claims in a database. `client` is a connection of the
-/// service to the tenant's database.
+/// Reads the state of the claims functions in a database. `client` is a connection of the service
+/// to the tenant's database.
 ///
 /// # Errors
 ///

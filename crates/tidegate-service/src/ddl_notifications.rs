@@ -196,8 +196,8 @@ pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgr
         found = inspect(client).await?;
     }
     if found.exists {
-        // The update fails if the event trigger belongs to another administrator; the trigger then
-        // stays as it is.
+        // The update fails if the event trigger belongs to another administrator. The trigger is
+        // then left unchanged.
         let update = if found.current {
             String::new()
         } else {

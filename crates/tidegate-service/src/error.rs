@@ -29,7 +29,7 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
 }
 
 /// Converts the error with which a server in recovery refuses a write; `None` for other errors. The
-/// statement can succeed on the primary.
+/// result is an outage, because the statement can succeed on the primary.
 pub(super) fn of_standby(error: &tokio_postgres::Error) -> Option<Error> {
     let reported = error.as_db_error()?;
     let is_read_only = *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION;

@@ -137,9 +137,9 @@ impl ServiceConnections {
     }
 
     /// Changes the limits on connections. By default, connections to the databases of tenants are
-    /// unlimited. If there are more connections than the new limits, idle connections are closed at
-    /// once, and others when they are returned to their pool. Returns how many connections above
-    /// the limits are left.
+    /// unlimited. If there are more connections than the new limits, idle connections are closed
+    /// immediately, and others when they are returned to their pool. Returns how many connections
+    /// above the limits are left.
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
@@ -150,8 +150,8 @@ impl ServiceConnections {
     /// How many service connections are open, including sessions of administration and the
     /// registration of the node.
     pub fn open_connections(&self) -> usize {
-        // The number of tasks that hold a connection: they listen, guard the lock table and
-        // register the node.
+        // The number of tasks that hold a connection: one listens, one guards the lock table, and
+        // one registers the node.
         const TASKS: usize = 3;
         let catalogs = self.catalogs.lock();
         let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();
@@ -160,7 +160,7 @@ impl ServiceConnections {
         TASKS + pools + self.permits.listeners_in_use() + sessions + self.streams()
     }
 
-    /// How many ordinary sessions of this node read the changes of databases (outboxes).
+    /// How many connections of [`open_stream`] are open. They read outboxes, or WAL positions.
     pub fn streams(&self) -> usize {
         self.config.streams.load(Ordering::Relaxed)
     }

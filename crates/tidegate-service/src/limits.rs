@@ -15,8 +15,8 @@ use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 /// of slots.
 const FIXED: usize = 5;
 
-/// The limits on the service connections of a node. Without limits, a hundred databases in use at
-/// once would take all connections of PostgreSQL and leave none for users.
+/// The limits on the service connections of a node. Without limits, a hundred databases that are in
+/// use at the same time would take all connections of PostgreSQL and leave none for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The limit on connections to the control database.

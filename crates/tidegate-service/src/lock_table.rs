@@ -94,10 +94,11 @@ const RESERVE: &str = "SAVEPOINT reserve; \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// Passes requests for checks to the guard. The requests come from statements that found the lock
-/// table full.
+/// Passes requests for checks to the guard. A statement that finds the lock table full requests a
+/// check.
 pub(super) struct LockTable {
     requested: Arc<Notify>,
+    /// The number of requested checks that have ended.
     checks: watch::Sender<u64>,
 }
 

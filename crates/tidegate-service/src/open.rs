@@ -14,7 +14,7 @@ use super::connect::{self, CONTROL};
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] has no
-/// permit left, waits up to a second until another session ends.
+/// permit left, first waits up to a second for another session to end.
 pub async fn open(
     config: &Config,
     database: &DatabaseName,
@@ -50,9 +50,9 @@ pub async fn open_as_user(
     open_with(config, database, &options).await
 }
 
-/// Opens a connection of the administrator that reads changes for as long as a database has
-/// subscribers. The connection is counted in [`Config::streams`] and needs no permit of
-/// [`Config::sessions`].
+/// Opens a connection of the administrator that is used for a long time. It reads the changes of a
+/// database, or the positions of the WAL. The connection is counted in [`Config::streams`] and
+/// needs no permit of [`Config::sessions`].
 pub async fn open_stream(
     config: &Config,
     database: &DatabaseName,

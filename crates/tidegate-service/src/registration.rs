@@ -55,7 +55,7 @@ pub struct NodeDemand {
 /// A node's share of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeShare {
-    /// How many nodes are registered.
+    /// How many nodes are registered, including this one.
     pub nodes: usize,
     /// How many connections the node may open. The node has claimed at least this number.
     pub connections: usize,

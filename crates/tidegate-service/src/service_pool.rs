@@ -22,8 +22,8 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Refuses new service connections for a time after PostgreSQL could not be reached or had no free
-/// connection. The time grows with each failure. The value is the back-off, and the time until which
-/// connections are refused.
+/// connection. The time grows with each failure. The values are the back-off, and the time until
+/// which connections are refused (`None` if they are not).
 pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
 impl ServiceCircuitBreaker {
@@ -72,6 +72,7 @@ pub(super) struct ServicePool {
     pool: Pool<ServiceManager>,
     tls: Tls,
     circuit_breaker: Arc<ServiceCircuitBreaker>,
+    /// One permit for each connection that the pool may have.
     permits: Arc<Semaphore>,
 }
 
@@ -129,8 +130,8 @@ impl ServicePool {
     }
 
     fn refused(&self, error: ConnectError) -> Error {
-        // The lock table is full, so PostgreSQL is up. The guard of the lock table makes room
-        // before the next attempt.
+        // PostgreSQL is up, but its lock table is full. The circuit breaker does not count this as
+        // a failure, because the guard of the lock table makes room before the next attempt.
         if matches!(&error, ConnectError::Refused(reported) if is_lock_table_error(reported)) {
             return error.into_sql(RETRY_AFTER);
         }
@@ -153,7 +154,7 @@ impl ServicePool {
         }
     }
 
-    /// Closes the idle connections at once, and other connections when they are returned.
+    /// Closes the idle connections immediately, and other connections when they are returned.
     pub(super) fn close(&self) {
         self.pool.close();
     }

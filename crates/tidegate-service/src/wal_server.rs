@@ -22,7 +22,8 @@ const CLUSTER: &str = "SELECT system_identifier FROM pg_catalog.pg_control_syste
 #[derive(Debug)]
 pub struct PrimaryWal(WalConnection);
 
-/// A connection that reads the position of a standby, as the user in its entry of `replica_urls`.
+/// A connection that reads the position of a standby. The login is that of the standby's entry in
+/// `replica_urls`.
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 
@@ -63,7 +64,8 @@ impl PrimaryWal {
         Ok(Self(WalConnection::open(config, database, WRITTEN).await?))
     }
 
-    /// Reads the current positions. Concurrent calls share a round trip.
+    /// Reads the current positions. Concurrent calls are sent without waiting for each other's
+    /// results.
     ///
     /// # Errors
     ///

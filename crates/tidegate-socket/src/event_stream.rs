@@ -190,6 +190,7 @@ struct Events {
     token: Option<StreamToken>,
     check: Interval,
     departure: Departure,
+    /// Whether the final event was returned.
     over: bool,
     _subscription: Subscription,
 }

@@ -13,14 +13,14 @@ pub(super) enum TransportMessage<'a> {
         token: Option<String>,
         schema: Option<String>,
     },
-    /// `subscribe`, which starts an operation. The `id` is a JSON string as the client wrote it.
-    Subscribe {
-        id: Box<str>,
-        payload: &'a RawValue,
-    },
+    /// `subscribe`, which starts an operation. The `id` is the JSON text of a string, as the client
+    /// wrote it.
+    Subscribe { id: Box<str>, payload: &'a RawValue },
     /// `complete`, which ends the operation with this id.
     Complete(Box<str>),
+    /// `ping`, with its payload.
     Ping(Option<&'a RawValue>),
+    /// `pong`.
     Pong,
 }
 

@@ -27,7 +27,7 @@ pub struct Handoff(Arc<Mutex<Option<AcceptedSocket>>>);
 
 /// A WebSocket whose handshake was accepted.
 pub struct AcceptedSocket {
-    /// The future of the connection, which is ready when the handshake is complete.
+    /// Yields the connection when the handshake is complete.
     pub(crate) on_upgrade: OnUpgrade,
     /// The protocol of the socket's messages.
     pub(crate) dialect: Dialect,
@@ -90,8 +90,8 @@ pub fn is_handshake(headers: &HeaderMap) -> bool {
 /// # Errors
 ///
 /// - 426 if the request is not a WebSocket handshake of version 13.
-/// - 400 if the handshake or the query is invalid, or if the client requests no sub-protocol at the
-///   address of a `schema`.
+/// - 400 if the handshake or the query is invalid, or if the address has a schema and the client
+///   requests no sub-protocol.
 /// - 403 for a page of an origin that is not allowed.
 pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response<Body>, ApiError> {
     let parts = (
@@ -144,8 +144,8 @@ fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(ApiError::internal)
 }
 
-/// Refuses origins that are not allowed. Browsers let every page open a WebSocket to every server,
-/// so the server must check the origin.
+/// Refuses origins that are not allowed. Browsers let every page open a WebSocket to every address,
+/// so the service must check the origin.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     match (app.origins(), headers.get(ORIGIN)) {
         (Origins::Listed(list), Some(origin)) if !list.contains(origin) => Err(

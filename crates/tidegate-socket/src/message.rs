@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use tidegate_values::json::{self, JsonKind, Members};
 
-/// An id as the client wrote it, which is a JSON string or number.
+/// An id: the JSON text of a string or a number, as the client wrote it.
 pub(super) type Id = Box<str>;
 
 /// A message of a client.
@@ -24,11 +24,11 @@ pub(super) enum Message<'a> {
     Unsubscribe(Id),
     /// One call of a method, or a batch of calls (JSON-RPC).
     Rpc,
-    /// An SQL statement, with an id if the message has a valid one.
+    /// An SQL statement. The id is `None` if the message has no valid one.
     Sql(Option<Id>),
 }
 
-/// The error for an invalid message, with the message's id if it has a valid one.
+/// The error for an invalid message. The id is `None` if the message has no valid one.
 #[derive(Debug)]
 pub(super) struct InvalidMessage {
     pub id: Option<Id>,
@@ -36,7 +36,8 @@ pub(super) struct InvalidMessage {
     pub message: String,
 }
 
-/// The members of a message, and its id if it is a string or a number.
+/// The members of a message, and its id. The id is `None` if the message has none that is a string
+/// or a number.
 pub(super) struct MessageFields<'a> {
     pub members: Members<'a>,
     pub id: Option<Id>,

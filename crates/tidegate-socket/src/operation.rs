@@ -45,13 +45,16 @@ pub(super) struct OperationContext {
     pub read_from: ReadFrom,
 }
 
-/// The parameters of a subscription besides its context: the event queue, the tag, the frame and
-/// the limit on subscriptions of its socket, and the cursor after which it starts.
+/// The parameters of an operation that may be a subscription.
 pub(super) struct Channel {
+    /// The event queue of the socket.
     pub events: EventSender,
     pub tag: u64,
+    /// Set to the frame of the subscription before its first event.
     pub frame: Arc<OnceLock<Framed>>,
+    /// The permits for the subscriptions of the socket.
     pub slots: Arc<Semaphore>,
+    /// The cursor after which the subscription starts; `None` to start now.
     pub after: Option<String>,
 }
 

@@ -88,7 +88,7 @@ impl InvalidMessage {
     }
 }
 
-/// The members of PostgreSQL's error that an error message contains.
+/// The members that an error message takes from an error of PostgreSQL.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Position,
@@ -99,8 +99,8 @@ const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Table,
 ];
 
-/// Builds the error message for an error of an endpoint, with the members of PostgreSQL's error if
-/// there is one.
+/// Builds the error message for a failed request. If PostgreSQL reported the error, the message
+/// also has the members in [`MEMBERS`].
 pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) -> Bytes {
     let rejection = failure.rejection();
     let more = rejection.map(|error| json!(ErrorMembers::new(error, &MEMBERS)));

@@ -16,6 +16,7 @@ use super::table_subscription::RawFrame;
 
 /// A running operation or subscription. Dropping it aborts the operation and ends the subscription.
 pub(super) struct RunningOperation {
+    /// The number by which deliveries name the subscription.
     pub tag: u64,
     pub task: AbortHandle,
     /// The frame of a subscription. The subscription's task sets the frame before any event is
@@ -44,6 +45,7 @@ pub(super) enum Frame {
     GraphQl {
         dialect: Dialect,
         id: Box<str>,
+        /// The text of an event's message before the row.
         before: Bytes,
         /// The response key of the root field, as JSON.
         key: Box<str>,
@@ -129,8 +131,8 @@ impl Frame {
         text.into()
     }
 
-    /// Builds the message for an error that ended the subscription. `cursor` is where the client
-    /// can resume, if it can.
+    /// Builds the message for an error that ended the subscription. The client can resume after
+    /// `cursor`; `None` if it cannot resume.
     pub(super) fn ended(&self, code: &str, message: &str, cursor: Option<Cursor>) -> Bytes {
         let mut more = serde_json::Map::new();
         if let Some(cursor) = cursor {

@@ -36,17 +36,20 @@ use tidegate_http::report::{Context, Errors, Protocol};
 
 /// The size of the largest accepted message, in bytes.
 const MAX_MESSAGE_SIZE: usize = 256 * 1024;
-/// The size of the library's buffers, in bytes. The default buffers take 256 KiB for each socket.
+/// The size of the WebSocket library's buffers, in bytes. The default buffers take 256 KiB for each
+/// socket.
 const BUFFER_SIZE: usize = 2 * 1024;
-/// The interval at which the task checks whether the caller's session has ended.
+/// The interval at which the task checks whether the caller's OAuth session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// The number of checks from one ping to the next. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// The time limit of the first message without a token, and of `connection_init`.
+/// How long a client may take to send its first message if its handshake had no token, and to send
+/// `connection_init`.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum number of subscriptions of a socket.
 const MAX_SUBSCRIPTIONS: usize = 100;
-/// The limit on operations that run at the same time on a socket. At the limit, no message is read
-/// until an operation has ended.
+/// The maximum number of operations that run on a socket at the same time. At this number, no
+/// message is read until an operation has ended.
 const MAX_OPERATIONS: usize = 100;
 /// How long the client may take to reply to a Close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,7 +67,7 @@ enum SessionEvent {
     /// The deadline has passed: the first message (in GraphQL's protocol `connection_init`) did not
     /// arrive in time, or the token has expired.
     Deadline,
-    /// The node is shutting down, and the client is to reconnect.
+    /// The node is shutting down, and the client should reconnect.
     Drain,
 }
 
@@ -86,7 +89,7 @@ impl CloseReason {
         }
     }
 
-    /// The reason for a client that does not read.
+    /// The reason for a client that has not read for too long.
     fn stalled() -> Self {
         Self {
             stalled: true,
@@ -94,7 +97,8 @@ impl CloseReason {
         }
     }
 
-    /// The reason for a client that has disconnected. No Close frame is sent.
+    /// The reason for a client that has disconnected, or no longer answers pings. No Close frame is
+    /// sent.
     fn disconnected() -> Self {
         Self::new(0, "")
     }
@@ -109,8 +113,9 @@ struct Session {
     dialect: Dialect,
     credentials: Credentials,
     request_id: Arc<str>,
+    /// `None` until the first token or message.
     identity: Option<CallerIdentity>,
-    /// When the token expires; `None` for an anonymous caller.
+    /// When the token expires; `None` if there is no token.
     expires: Option<Instant>,
     /// When the socket is closed, unless a message moves the deadline: the time limit of the first
     /// message, or the expiry of the token. `None` without a limit.
@@ -120,20 +125,23 @@ struct Session {
     check_timer: Interval,
     /// The number of checks since the most recent ping was sent.
     checks: u8,
+    /// The number of pings since a message was last received.
     missed_pongs: u8,
     departure: Departure,
+    /// Whether the node is shutting down. The socket then ends when its operations have ended.
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,
     /// The ids of the running operations, by their tags.
     tags: HashMap<u64, Id>,
     last_tag: u64,
+    /// The permits for [`MAX_SUBSCRIPTIONS`] subscriptions.
     slots: Arc<Semaphore>,
     event_sender: EventSender,
     events: EventReceiver,
     /// The cursor of the event or gap that was written most recently.
     sent: Option<Cursor>,
-    /// The cursor with the greatest position that was written.
+    /// The greatest cursor that was written. Later reads of this client show all changes before it.
     newest_sent: Option<Cursor>,
     /// The deliveries that were taken out of the queue and could not be written.
     unsent: Vec<Delivery>,
@@ -292,8 +300,7 @@ impl Session {
         if self.missed_pongs >= 2 {
             return Err(CloseReason::disconnected());
         }
-        // While the limit of operations is reached, no message is read, so a missing pong does not
-        // count.
+        // At [`MAX_OPERATIONS`] no message is read, so a missing pong does not count.
         if self.operations.len() < MAX_OPERATIONS {
             self.missed_pongs += 1;
         }

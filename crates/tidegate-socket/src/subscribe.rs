@@ -185,7 +185,7 @@ pub(crate) fn predicate(
 }
 
 impl RequestedSubscription {
-    /// Starts the subscription. Its first delivery in the queue of `sender` is the acknowledgement.
+    /// Starts the subscription. The first delivery in the queue of `sender` is the acknowledgement.
     /// `after` is the text of the cursor after which it resumes.
     pub(crate) async fn subscribe(
         self,
@@ -245,7 +245,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     Refusal::new(code, error.to_string())
 }
 
-/// The name that a message to a client has for the reason of a gap.
+/// The name of a gap's reason in messages to clients.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

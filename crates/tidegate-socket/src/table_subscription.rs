@@ -12,7 +12,8 @@ use tidegate_values::json::{self, JsonKind};
 use super::message::MessageFields;
 use super::subscribe::{Refusal, RequestedSubscription, predicate};
 
-/// The form in which the events of a table subscription are written, as batches.
+/// The form in which the events of a table subscription are written: messages with batches of
+/// changes.
 pub(super) struct RawFrame {
     pub id: Box<str>,
     /// The name of the database, as JSON.
@@ -25,8 +26,8 @@ pub(super) struct RawFrame {
     shown: Vec<Box<str>>,
 }
 
-/// Converts a message into the subscription that it requests and the form in which the events are
-/// written.
+/// Reads from a message the subscription that it requests, and the form in which the subscription's
+/// events are written.
 pub(super) fn requested(
     fields: &MessageFields<'_>,
     schema: &Schema,
@@ -130,8 +131,8 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
 
 impl RawFrame {
     /// Builds one message for several changes. `cursor` is the cursor of the final change in the
-    /// batch. `key` is the current primary key, if it is known; otherwise the key at the start of
-    /// the subscription is used.
+    /// batch. `key` has the columns of the current primary key. If it is `None`, the key at the
+    /// start of the subscription is used.
     pub(super) fn batch(
         &self,
         changes: &[(Operation, &[u8])],

@@ -63,6 +63,7 @@ struct Table {
     /// The schema-qualified and quoted name.
     name: String,
     owner: String,
+    /// Whether the table has enabled triggers for everything that the demand asks for.
     has_triggers: bool,
     /// The position from which the outbox has all changes of the table; `None` if it is not known.
     since: Option<LogPosition>,

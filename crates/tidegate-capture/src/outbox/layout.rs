@@ -31,8 +31,8 @@ impl Layout {
         self.columns.iter().filter(|column| !column.generated)
     }
 
-    /// For each column of `described`, the index of its value in a row of this layout. `None` if
-    /// the two layouts have different columns.
+    /// For each column of `described`, the index of the column's value in a row of this layout.
+    /// `None` if the two layouts have different columns.
     fn order(&self, described: &Self) -> Option<Arc<[usize]>> {
         if self.columns_in_log().count() != described.columns_in_log().count() {
             return None;
@@ -63,8 +63,7 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// The layouts. The key is the OID of the table and the number that a trigger gave to the
-    /// layout.
+    /// The layouts by the OID of the table and the number that a trigger gave to the layout.
     known: HashMap<(u32, i64), KnownLayout>,
     /// For each table, the layout by which the stream most recently described it.
     described: HashMap<u32, Arc<Layout>>,
@@ -73,8 +72,9 @@ pub(super) struct Layouts {
 #[derive(Clone, Debug)]
 pub(super) struct KnownLayout {
     pub(super) layout: Arc<Layout>,
-    /// For each column of the table's description in the stream, the index of its value in a row.
-    /// `None` if this layout has other columns.
+    /// For each column of the table's description in the stream, the index of the column's value in
+    /// a row of this layout. `None` if the stream has not described the table, or has described it
+    /// with other columns.
     pub(super) order: Option<Arc<[usize]>>,
 }
 
@@ -83,13 +83,13 @@ impl Layouts {
         self.known.get(&(table, number)).cloned()
     }
 
-    /// Whether a table has been described.
+    /// Whether the stream has described the table `root`.
     pub(super) fn is_described(&self, root: u32) -> bool {
         self.described.contains_key(&root)
     }
 
     /// Records that the stream describes a table by this layout. Returns, for each described
-    /// column, the index of its value in a row of the layout.
+    /// column, the index of the column's value in a row of the layout.
     pub(super) fn describe(&mut self, layout: &Arc<Layout>) -> Arc<[usize]> {
         for known in self.known.values_mut() {
             if known.layout.root == layout.root {

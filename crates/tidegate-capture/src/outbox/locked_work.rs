@@ -18,7 +18,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_m
 /// lock is not granted in time.
 #[derive(Clone, Copy)]
 pub(super) enum LockedWork<'a> {
-    /// A query.
+    /// A query and its parameters.
     Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
     /// Commands.
     Run(&'a str),

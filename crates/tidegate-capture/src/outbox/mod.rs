@@ -1,5 +1,5 @@
 //! [`ChangeLog`] for servers whose WAL cannot be decoded. Triggers write each change into a table,
-//! the outbox, and streams read the table in a safe order.
+//! the outbox. Streams read the outbox in the order of commits.
 //!
 //! The outbox costs writers of captured tables more than logical decoding does. It needs only the
 //! privilege to create a schema and triggers (docs/adr/0009-outbox.md).
@@ -49,8 +49,8 @@ pub struct OutboxSettings {
     /// The time for which triggers keep writing after the last node stopped. A node that starts
     /// later reports a gap to its subscribers.
     pub lease: Duration,
-    /// The shortest poll interval, used after a change was read, and the longest, used when nothing
-    /// was read for long.
+    /// The shortest and the longest poll interval. The interval is the shortest after a change was
+    /// read, and grows while nothing is read.
     pub poll_intervals: (Duration, Duration),
     /// The timeout for a lock on a table. Writers of the table may have to wait as long as this.
     pub lock_timeout: Duration,
@@ -80,13 +80,14 @@ pub struct Outbox {
 struct Shared {
     logins: Logins,
     settings: OutboxSettings,
-    /// The positions of this node's streams. Changes that a stream has not read are not deleted.
+    /// The positions that this node's streams have confirmed. Changes after the lowest of them are
+    /// not deleted.
     streams: Mutex<HashMap<DatabaseName, Vec<Weak<AtomicU64>>>>,
 }
 
 impl Shared {
-    /// Registers a stream that starts at `start`. Returns the position that the stream has
-    /// confirmed. The stream stays registered until the returned value is dropped.
+    /// Registers a stream that starts at `start`. Returns the variable in which the stream stores
+    /// the position that it has confirmed. The stream is registered until the variable is dropped.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();

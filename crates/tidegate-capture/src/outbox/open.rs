@@ -53,8 +53,8 @@ pub(super) async fn open(
 
 /// The identity of the log: a hash of its UUID. After the promotion of a standby, and in a copy of
 /// the database, the log gets another UUID ([`schema::ensure`]). After a promotion this is
-/// necessary because the positions of transactions that the standby did not have are assigned
-/// again.
+/// necessary: the standby may lack the last transactions, and their positions are then assigned to
+/// other transactions.
 fn identity(log: &str) -> LogIdentity {
     let digest: [u8; 32] = Sha256::digest(log).into();
     let [a, b, c, d, ..] = digest;

@@ -6,7 +6,7 @@ use super::{number, position};
 use crate::capture_session::CaptureSession;
 use crate::partitions::{PartitionRecord, PartitionStore, Partitions};
 
-/// The store of partitions in the table of captured tables.
+/// Stores partitions in the table `tidegate_outbox.captured`.
 pub(super) struct Table;
 
 impl PartitionStore for Table {

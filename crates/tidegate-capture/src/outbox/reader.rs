@@ -17,6 +17,7 @@ const PAGE: i64 = 1024;
 /// The maximum number of bytes in a page. A longer change is a page of its own.
 const PAGE_BYTES: i64 = 4 << 20;
 
+/// A transaction in the outbox, with the number and the total size of its changes.
 #[derive(Debug)]
 struct CommittedTransaction {
     commit: LogPosition,
@@ -41,12 +42,14 @@ pub(super) struct OutboxTailer {
     layouts: Layouts,
     /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
-    /// Triggers may have missed changes of transactions with smaller ids. This id grows when
-    /// triggers may have missed changes again, which is a gap.
+    /// The id of a transaction. Triggers may have missed changes of transactions with smaller ids.
+    /// If the stored id grows while the stream runs, triggers may have missed changes again, and
+    /// the stream ends with [`LogError::Gone`].
     renewed: String,
     /// The position that the stream has reached. All changes before it were returned to the caller
     /// of `read`.
     at: LogPosition,
+    /// The transactions after `at` whose changes were not all returned yet.
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
     /// id of the change that was returned last.
@@ -220,7 +223,8 @@ impl OutboxTailer {
         };
         let KnownLayout { layout, order } = known;
         let text: RawText<'_> = row.get(5);
-        // A row that does not match its layout was written while the table changed.
+        // A row that does not match its layout was written while the table was altered. It cannot
+        // be decoded, so a gap is reported.
         let Some(values) = record_text::values(text.0, layout.columns.len()) else {
             return self.gap(layout.root, batch).await;
         };
@@ -273,8 +277,8 @@ impl<'a> FromSql<'a> for RawText<'a> {
 /// are NULL.
 ///
 /// Also selects a text that changes when the definition of a captured table, of one of its indexes,
-/// or of a policy changes. The text consists of the sums of the ids of the transactions that last
-/// wrote the catalog rows, and the number of policies.
+/// or of a policy changes. The text consists of sums of `xmin` over the catalog rows, and of the
+/// number of policies. `xmin` is the id of the transaction that last wrote a row.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \

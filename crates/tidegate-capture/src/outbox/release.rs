@@ -11,7 +11,7 @@ use super::readers::readers;
 use super::{Shared, schema};
 use crate::capture_session::CaptureSession;
 
-/// The time limit for all attempts to get a lock.
+/// The total time limit of all attempts to get a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream

@@ -53,7 +53,7 @@ const NOW: &str = "SELECT tidegate_outbox.advance()";
 const MOVE_START: &str = "\
     UPDATE tidegate_outbox.state SET earliest = $1 WHERE earliest < $1 RETURNING earliest";
 
-/// Deletes the changes of a limited number of transactions.
+/// Deletes the changes of a limited number of transactions. Selects a row if it deleted any.
 const DELETE_CHANGES: &str = "\
     WITH old AS (DELETE FROM tidegate_outbox.commit WHERE position IN (\
             SELECT position FROM tidegate_outbox.commit WHERE position < $1 \

@@ -47,8 +47,8 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
 
 /// Prepares a session that reads transactions or gives them positions. Its statements may take
 /// long. When the session gives positions, it does not commit with `synchronous_commit = off`. So
-/// its commit also makes durable the transactions that it has read. Otherwise a crash could undo a
-/// change that a subscriber has already got, because its writer used `synchronous_commit = off`.
+/// its commit also makes durable the transactions that it has read. Otherwise, if a writer uses
+/// `synchronous_commit = off`, a crash could undo a change that a subscriber has already got.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT.as_millis();
     admin

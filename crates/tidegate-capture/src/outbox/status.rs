@@ -30,7 +30,8 @@ pub struct OutboxStatus {
 pub struct OutboxReader {
     /// The id of the backend process that serves the session.
     pub process: i32,
-    /// The client's address. `None` for a Unix socket, or if the administrator may not see it.
+    /// The address from which the session connects. `None` for a Unix socket, or if the
+    /// administrator may not see it.
     pub address: Option<String>,
 }
 

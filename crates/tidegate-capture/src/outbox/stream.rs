@@ -26,8 +26,8 @@ pub(super) struct Stream {
     task: JoinHandle<()>,
 }
 
-/// The shortest poll interval, used after a change was read, and the longest, used when nothing was
-/// read for long.
+/// The shortest and the longest poll interval. The interval is the shortest after a change was
+/// read, and grows while nothing is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PollIntervals(pub(super) Duration, pub(super) Duration);
 

@@ -52,7 +52,8 @@ async fn capture_or_fail(
 enum Added {
     /// The table is captured already, from this position on.
     Captured(LogPosition),
-    /// The table is published, but changes of transactions that were open before may be missing.
+    /// The table is published. Changes may be missing if they were made by transactions that were
+    /// open before the publication.
     Pending(Pending),
     /// This session lacks a privilege to capture the table.
     NotAllowed(LogError),
@@ -63,13 +64,13 @@ enum Added {
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// `Some` if every change of the table is captured already: the position from which it is
-    /// captured. In this case the capture only adds columns to the row images.
+    /// The position from which every change of the table is captured already. This capture then
+    /// only adds columns to the row images. `None` if changes may be missing before this capture.
     before: Option<LogPosition>,
 }
 
 impl CaptureSession {
-    /// Captures the table. The inner error says which privilege for the capture this session lacks.
+    /// Captures the table. The inner result is an error if this session lacks a privilege to do so.
     async fn capture_by(
         &self,
         shared: &Shared,
@@ -209,10 +210,10 @@ impl CaptureSession {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Stores the position from which the table is captured without a gap. That is the stored
-    /// position if the table was captured already, otherwise the present end of the log. Stores
-    /// nothing and returns `None` if another node has stored a position or has changed the capture.
-    /// A stored position must stay the same unless there is a gap.
+    /// Stores the position from which the table is captured without a gap. That is the position of
+    /// the earlier capture if the table was captured already, otherwise the present end of the log.
+    /// Stores nothing and returns `None` if another node has stored a position or has changed the
+    /// capture. A stored position must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {
         self.begin().await?;
         let marked = async {
@@ -226,7 +227,7 @@ impl CaptureSession {
             }
             (entry.since, entry.begun) = (Some(since), None);
             // If a list of partitions is stored, this node does not replace it, because other nodes
-            // may not have reported the changes since then.
+            // may not have reported the changes since it was stored.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }

@@ -1,8 +1,8 @@
-//! Works around a bug of older servers: after a transaction that was open while a publication
-//! changed, the old version of the publication stays in use.
+//! Works around a bug of older servers: if a transaction was open while a publication changed, the
+//! old version of the publication remains in use after the transaction.
 //!
-//! Before 13.21, 14.18, 15.13, 16.9 and 17.5, decoding such a transaction caches how the
-//! transaction's tables were published when it started. The change of the publication does not
+//! Before 13.21, 14.18, 15.13, 16.9 and 17.5, decoding such a transaction fills a cache with the
+//! publications as they were when the transaction started. A change of a publication does not
 //! invalidate this cache. The changes of later transactions are then omitted silently (PostgreSQL
 //! 17.5, "Release Notes": invalidations for transactions that are in progress).
 

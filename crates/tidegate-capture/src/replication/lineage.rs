@@ -8,7 +8,8 @@ use tracing::debug;
 use super::session::{COMMAND_TIMEOUT, ReplicationSession, TextRow};
 use super::unreadable;
 
-/// The lineage of a database's log. `system` is the answer to `IDENTIFY_SYSTEM`.
+/// The lineage of a database's log. `system` is the row that `IDENTIFY_SYSTEM` returned, and
+/// `database` is the OID of the database.
 pub(super) async fn of(
     session: &mut ReplicationSession,
     system: &TextRow,

@@ -16,13 +16,13 @@ pub(super) const ATTEMPT: (Duration, Duration) =
 /// The pause after an attempt, as a multiple of its duration.
 pub(super) const PAUSE_FACTOR: u32 = 9;
 
-/// The times until which tables must not be locked.
+/// For each table, the time before which no further attempt to lock it may begin.
 #[derive(Debug, Default)]
 pub(super) struct LockBackoff(Mutex<HashMap<(DatabaseName, u32), Instant>>);
 
 impl LockBackoff {
-    /// Waits until a table may be locked. Returns `false` at once if the table may be locked only
-    /// after the deadline `by`.
+    /// Waits until an attempt to lock a table may begin. Returns `false` without waiting if that
+    /// time is after the deadline `by`.
     pub(super) async fn wait_until(
         &self,
         database: &DatabaseName,
@@ -41,7 +41,8 @@ impl LockBackoff {
         }
     }
 
-    /// Records an unsuccessful attempt, which took as long as `took`. The next attempt must wait.
+    /// Records an unsuccessful attempt, so that the next one must wait. `took` is the duration of
+    /// the attempt.
     pub(super) fn record_failure(&self, database: &DatabaseName, table: u32, took: Duration) {
         let now = Instant::now();
         let mut lock_backoff = self.0.lock();

@@ -32,12 +32,14 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableMetadata {
+    /// The position from which the table is captured without a gap; `None` if no position is known.
     pub(super) since: Option<LogPosition>,
-    /// The position from which INSERTs are captured, if that is earlier than `since`.
+    /// The position from which INSERTs are captured, if that is earlier than `since`; otherwise
+    /// `None`.
     pub(super) inserts: Option<LogPosition>,
-    /// The position at which the unfinished capture was begun; `None` if there is none. Before a node
-    /// finishes a capture, it compares this position with the one at which it began. If they differ,
-    /// another node has finished that capture or begun another one.
+    /// The position at which the unfinished capture was begun; `None` if there is none. A node that
+    /// finishes a capture compares this position with the one at which it began the capture. If
+    /// they differ, another node has finished that capture or begun another one.
     pub(super) begun: Option<LogPosition>,
     /// The replica identity that the table had before the service changed it to FULL; `None` if the
     /// service did not change it.
@@ -45,12 +47,13 @@ pub(super) struct TableMetadata {
     /// A position after the most recent attaching, detaching, dropping or truncating of a partition
     /// with rows; `None` if there was none.
     pub(super) changed: Option<LogPosition>,
+    /// The partitions as last seen; `None` if the table is not partitioned.
     pub(super) partitions: Option<Partitions>,
 }
 
 impl TableMetadata {
-    /// Records that changes may be missing until the capture that is begun at `begun` is finished.
-    /// With `keeps_inserts`, only UPDATEs and DELETEs may be missing.
+    /// Records that a capture is begun at the position `begun`. Until it is finished, changes may
+    /// be missing. With `keeps_inserts`, only UPDATEs and DELETEs may be missing.
     pub(super) fn begin(&mut self, begun: LogPosition, keeps_inserts: bool) {
         let inserts = self.inserts.or(self.since);
         self.inserts = inserts.filter(|_| keeps_inserts);

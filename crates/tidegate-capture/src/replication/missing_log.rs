@@ -1,8 +1,8 @@
 //! Retention slots whose log is missing on the server.
 //!
-//! A new standby has the WAL only from its base backup on. The copy of a slot that Patroni makes on
-//! it before PostgreSQL 17 may begin earlier. After a promotion PostgreSQL reports such a slot as
-//! valid, and only reading it fails.
+//! A new standby has the WAL only from its base backup on. Before PostgreSQL 17, Patroni copies
+//! slots to standbys, and such a copy may begin at an earlier position. After a promotion
+//! PostgreSQL reports the copy as valid, and only reading it fails.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl MissingLog {
         self.0.lock().remove(slot);
     }
 
-    /// The handle by which a stream of the slot records that the slot's log is missing.
+    /// Creates the handle for a stream of the slot, which is now at `position`.
     pub(super) fn of(&self, slot: &str, position: LogPosition) -> SlotLog {
         SlotLog {
             missing: self.clone(),
@@ -36,7 +36,7 @@ impl MissingLog {
     }
 }
 
-/// The log of a slot, for the stream that reads it.
+/// The handle by which a stream records that the log of its slot is missing.
 pub(super) struct SlotLog {
     missing: MissingLog,
     slot: String,

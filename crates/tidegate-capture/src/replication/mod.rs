@@ -4,9 +4,10 @@
 //! A database with subscribers has two publications. One publishes every operation of its tables,
 //! the other only INSERT and TRUNCATE. A permanent replication slot, the *retention slot*, keeps
 //! the log of the retention window. Each stream has a temporary slot, which is a copy of the
-//! retention slot. Copying does not wait for open transactions, and PostgreSQL drops the slot of a
-//! node that crashes. If the nodes share one reader, the reader uses the retention slot itself.
-//! PostgreSQL gives the slot to only one process at a time, so there cannot be two readers.
+//! retention slot. Copying a slot, unlike creating one, does not wait for open transactions.
+//! PostgreSQL drops a temporary slot when the connection of its node ends, for example after a
+//! crash. If the nodes share one reader, the reader uses the retention slot itself. PostgreSQL
+//! gives the slot to only one process at a time, so there cannot be two readers.
 
 mod capture;
 mod health;
@@ -61,7 +62,8 @@ pub struct ReplicationSettings {
     /// The time limit for creating a slot. PostgreSQL waits for the end of the open transactions of
     /// the whole cluster before it creates a slot.
     pub slot_timeout: Duration,
-    /// The timeout for locks that do not block readers and writers of a table.
+    /// The timeout for locks that do not block readers and writers of a table. Locks that block
+    /// them have shorter timeouts.
     pub lock_timeout: Duration,
     /// The minimum interval between two advances of a retention slot. Each advance needs a login. A
     /// slot that keeps more than `retention` is advanced without delay.
@@ -95,7 +97,7 @@ struct Shared {
     logins: Logins,
     settings: ReplicationSettings,
     lock_backoff: lock_backoff::LockBackoff,
-    /// The connection to the control database that reads the state of slots.
+    /// The connection to the control database, for reading the state of slots.
     control: KeptConnection,
     /// The time at which this node last advanced the retention slot, for each database.
     advances: Mutex<HashMap<DatabaseName, Instant>>,
@@ -110,7 +112,8 @@ impl Shared {
 
     fn advanced(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
-        // The slots of databases without subscribers are no longer advanced, and need no entry.
+        // An entry that is older than the interval has no effect. Removing it also forgets the
+        // databases that no longer have subscribers.
         advances.retain(|_, last| last.elapsed() < self.settings.advance_interval);
         advances.insert(database.clone(), Instant::now());
     }

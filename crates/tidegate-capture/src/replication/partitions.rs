@@ -8,8 +8,8 @@ use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 use crate::partitions::{PartitionRecord, PartitionStore};
 
-/// Checks the partitions as the database's owner, who owns the publications, or else as the
-/// administrator.
+/// Checks the partitions of a table. The session belongs to the database's owner, who usually owns
+/// the publications. If the owner may not do it, the session belongs to the administrator.
 pub(super) async fn check(
     shared: &Shared,
     (database, relation): (&DatabaseName, u32),

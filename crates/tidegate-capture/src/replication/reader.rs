@@ -1,5 +1,5 @@
-//! The only reader of a database's log, which several nodes share. It reads the retention slot
-//! itself, and PostgreSQL gives a slot to one process at a time.
+//! The one reader of a database's log that all nodes share. It reads the retention slot itself.
+//! PostgreSQL gives a slot to only one process at a time, so there cannot be a second reader.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use super::stream::Stream;
 use super::{Shared, slot, tables};
 use crate::error;
 
-/// Opens the stream at the start of the retention window. Returns `None` while another process
-/// reads the slot.
+/// Opens the stream at the start of the retention window. Returns `None` if another process is
+/// reading the slot.
 pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<Option<Stream>> {
     let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
@@ -24,7 +24,7 @@ pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<
     match open_slot(shared, session, recreate).await {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => {
-            // Another node may have opened the stream first.
+            // Another node may have opened the stream first. That is no error.
             let mut session = ReplicationSession::open(&shared.reader, database).await?;
             let is_read = is_read(&mut session).await?;
             if is_read { Ok(None) } else { Err(error) }
@@ -57,8 +57,8 @@ const IS_READ: &str = "\
     ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
     WHERE d.datname = pg_catalog.current_database() AND s.active";
 
-/// Terminates the reader's connection if the connection was opened more than `age` ago. So a reader
-/// that has just taken over is not terminated.
+/// Terminates the reader's connection if it was opened more than `age` ago. A more recent
+/// connection belongs to a reader that has just taken over.
 pub(super) async fn close(
     shared: &Shared,
     database: &DatabaseName,

@@ -14,7 +14,7 @@ use crate::capture_session::CaptureSession;
 const ATTEMPTS: usize = 10;
 
 /// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node
-/// reads, because its subscribers may need other tables.
+/// reads the log, because that node's subscribers may need other tables.
 pub(super) async fn release(
     shared: &Shared,
     database: &DatabaseName,
@@ -109,10 +109,10 @@ impl CaptureSession {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// Selects the tables that the service captures or has changed and that this session may change,
-/// except the tables `$1` and their partitions. For each table, also selects which of the two
-/// publications contain it, and the comment with the metadata. Selects nothing while more than one
-/// stream is open.
+/// Selects the tables that the service captures or has changed, as far as this session may change
+/// them. Leaves out the tables `$1` and their partitions. For each table, also selects which of the
+/// two publications contain it, and the comment with the metadata. Selects nothing while more than
+/// one stream is open.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

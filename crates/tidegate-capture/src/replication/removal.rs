@@ -40,7 +40,8 @@ pub struct StreamingServer {
     pub slot: String,
     /// The id of the backend process that serves the stream.
     pub process: i32,
-    /// The client's address. `None` for a Unix socket, or if the administrator may not see it.
+    /// The address from which the node connects. `None` for a Unix socket, or if the administrator
+    /// may not see it.
     pub address: Option<String>,
 }
 
@@ -87,8 +88,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// Returns the reason why objects are left. If a node reads the log, this node may have created
-    /// them again or prevented their removal. Otherwise a privilege is missing.
+    /// Returns the reason why objects are left. If a node reads the log, it may have created the
+    /// objects again or prevented their removal. Otherwise a privilege is missing.
     async fn explain_remaining(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::Recreated);
@@ -124,7 +125,7 @@ impl Replication {
         Ok(rows.iter().map(server).collect())
     }
 
-    /// Ends streams, as the login that opened them, and waits until they have ended.
+    /// Ends streams, and waits until they have ended. Uses the login that opened them.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
         // `pg_terminate_backend` is called in the login's own database, because in a tenant's

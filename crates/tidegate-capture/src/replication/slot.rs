@@ -22,14 +22,18 @@ const ADVANCE: Duration = Duration::from_mins(2);
 pub(super) struct LogState {
     pub(super) lineage: Lineage,
     pub(super) retention_slot_name: String,
+    /// `None` if the slot does not exist.
     retention_slot: Option<RetentionSlot>,
+    /// The end of the log when this state was read.
     now: LogPosition,
     /// `server_version_num`.
     server_version: u32,
 }
 
 struct RetentionSlot {
+    /// The position from which the slot keeps the log.
     confirmed: LogPosition,
+    /// Whether PostgreSQL has removed log that the slot needs.
     lost: bool,
     /// Whether standbys may have a copy of the slot; `None` before PostgreSQL 17.
     failover: Option<bool>,
@@ -178,8 +182,8 @@ fn warn_of_unlimited_log() {
 }
 
 /// Returns the position from which the retention slot keeps the log; `None` if the settings say
-/// that there is no slot. Creates the slot if it is missing or lost. With `recreate`, creates it in
-/// any case.
+/// that there is no slot. Creates the slot if it is missing or lost. With `recreate`, replaces an
+/// existing slot in any case.
 pub(super) async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
@@ -210,8 +214,8 @@ pub(super) async fn retention_slot(
     Ok(Some(made))
 }
 
-/// Lets standbys copy a slot that an earlier release of Tidegate created. If another node is using
-/// the slot, the next stream tries again.
+/// Lets standbys copy a slot that an earlier release of Tidegate created. This fails while another
+/// node is using the slot; then it is repeated when the next stream is opened.
 async fn enable_failover(session: &mut ReplicationSession, name: &str) -> LogResult<()> {
     let command = format!("ALTER_REPLICATION_SLOT \"{name}\" (FAILOVER true)");
     match session.run(&command, COMMAND_TIMEOUT).await {
@@ -224,8 +228,9 @@ async fn enable_failover(session: &mut ReplicationSession, name: &str) -> LogRes
     }
 }
 
-/// The last arguments of `pg_create_logical_replication_slot`. From PostgreSQL 17 on, standbys may
-/// copy a slot, so that cursors stay valid after a promotion. A temporary slot cannot be copied.
+/// The last arguments of `pg_create_logical_replication_slot`. From PostgreSQL 17 on, they let
+/// standbys copy a permanent slot, so that cursors remain valid after a promotion. Standbys cannot
+/// copy a temporary slot.
 fn slot_options(server_version: u32, temporary: bool) -> &'static str {
     match (temporary, server_version) {
         (true, _) => "true",

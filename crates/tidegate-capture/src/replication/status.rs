@@ -1,4 +1,5 @@
-//! The objects that the feed has created in a cluster and its databases, for operators.
+//! The objects that logical decoding of changes (the *feed*) uses in a cluster and its databases.
+//! Operators see them in `tidegate feed`.
 
 use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;

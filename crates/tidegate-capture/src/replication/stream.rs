@@ -14,22 +14,22 @@ use tokio::time::Instant;
 use super::missing_log::SlotLog;
 use crate::error;
 
-/// The interval of reports of the confirmed position, a sixth of PostgreSQL's default
-/// `wal_sender_timeout`.
+/// The interval at which the stream reports the confirmed position to PostgreSQL. It is a sixth of
+/// the default of `wal_sender_timeout`.
 const REPORT: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
 /// the wake-ups would cost more than the changes themselves. The stream that is read for all nodes
-/// is always read at this interval. The messages that it returns at once are one message to NATS,
-/// and each such message costs the NATS servers and the other nodes more than the changes in it.
+/// is always read at this interval. All messages of one read become one NATS message, and each NATS
+/// message costs the NATS servers and the other nodes more than the changes in it.
 const GATHER: Duration = Duration::from_millis(1);
-/// Transactions count as dense if they arrive within this time after earlier transactions, or if at
-/// least this number arrives at once.
+/// Transactions count as dense if they arrive within this time after the last read, or if one read
+/// returns at least this number of transactions.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
-/// A server counts as shutting down if it asks for this number of reports, each within this time
-/// after the request before it.
+/// A server counts as shutting down if it asks for a report this many times in a row, each time
+/// within this duration after the request before.
 const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
-/// The maximum number of messages that are returned at once.
+/// The maximum number of messages that one read returns.
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
 const STATUS: u8 = 34;
@@ -45,8 +45,8 @@ pub(super) struct Stream {
     report_at: Instant,
     /// The time at which data most recently arrived.
     came_at: Instant,
-    /// The time until which nothing is read, so that more is read at once; `None` if the next message
-    /// is read when it arrives.
+    /// The time until which nothing is read, so that the next read returns more messages. `None` if
+    /// the next message is read when it arrives.
     rest_until: Option<Instant>,
     /// Whether PostgreSQL has asked for a report. The report is sent at the next read, after the
     /// received messages were processed and confirmed. A server that shuts down waits until
@@ -57,7 +57,8 @@ pub(super) struct Stream {
     /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
     /// the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
-    /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
+    /// Records that the log of the retention slot is missing. The stream reads this slot, directly
+    /// or through a copy.
     slot_log: Option<SlotLog>,
     /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
     /// that followed each other within [`AWAITED`].
@@ -141,9 +142,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends a stream that confirms late if the server is shutting down. A server that shuts down
-    /// asks for the next report as soon as it has received one. A server that runs on asks only
-    /// after half of `wal_sender_timeout`.
+    /// Returns an error if the server is shutting down and this stream confirms late. A server that
+    /// shuts down asks for the next report as soon as it has received one. A server that runs on
+    /// asks only after half of `wal_sender_timeout`.
     fn leave_server_that_stops(&mut self) -> LogResult<()> {
         let (last, count) = self.awaited;
         let (soon, most) = AWAITED;
@@ -155,7 +156,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Queues a status update. With `reply` it asks PostgreSQL to respond at once.
+    /// Queues a status update. With `reply`, the update asks PostgreSQL to respond immediately.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);
@@ -245,15 +246,17 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
     }
 }
 
-/// Whether to pause reading, because more transactions will arrive soon. Never pauses inside a
-/// transaction, because PostgreSQL may wait for this client.
+/// Whether to pause reading, because more transactions will probably arrive soon. `pause` is the
+/// time between this read and the last. Never pauses inside a transaction, because PostgreSQL may
+/// wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;
     messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
 }
 
-/// Whether the last of the messages that contain changes is the end of a transaction.
+/// Whether the last change among the messages ends a transaction. Messages that only report a
+/// position are ignored.
 fn ends_transaction(messages: &[LogMessage]) -> bool {
     let is_change = |message: &&LogMessage| matches!(message, LogMessage::Change(_));
     messages.iter().rfind(is_change).is_some_and(is_end)

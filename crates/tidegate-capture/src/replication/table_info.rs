@@ -35,18 +35,20 @@ pub(super) struct TableInfo {
     /// Whether this session may change the publications.
     pub(super) may_publish: bool,
     pub(super) metadata: CaptureMetadata,
-    /// The tables whose replica identity matters: the table itself and its partitions.
+    /// The table itself, and its partitions that hold rows.
     pub(super) leaves: Vec<Leaf>,
 }
 
-/// A table whose replica identity matters.
+/// The captured table, or one of its partitions that hold rows. Its replica identity decides which
+/// values of old rows the change log has.
 pub(super) struct Leaf {
     pub(super) oid: u32,
     /// The schema-qualified and quoted name.
     pub(super) name: String,
     /// The replica identity; `None` for FULL.
     pub(super) identity: Option<ReplicaIdentity>,
-    /// Whether PostgreSQL would accept UPDATE and DELETE with this replica identity.
+    /// Whether PostgreSQL accepts UPDATE and DELETE with this replica identity if they are
+    /// published.
     identifies: bool,
     /// Whether the table has a virtual generated column, which no publication includes.
     is_virtual: bool,
@@ -106,8 +108,8 @@ impl TableInfo {
         Ok(table)
     }
 
-    /// The table or those of its partitions whose replica identity must be changed to FULL, so that
-    /// the change log has what `demand` asks for.
+    /// Returns the leaves whose replica identity must be changed to FULL, so that the change log
+    /// has what `demand` asks for.
     ///
     /// # Errors
     ///
@@ -125,8 +127,8 @@ impl TableInfo {
             ));
         }
         let must = |leaf: &&Leaf| leaf.identity.is_some() && (demand.old_rows || !leaf.identifies);
-        // PostgreSQL 18 refuses UPDATE and DELETE of such a table: "Replica identity must not
-        // contain unpublished generated columns".
+        // With REPLICA IDENTITY FULL and a virtual generated column, PostgreSQL 18 refuses UPDATE
+        // and DELETE: "Replica identity must not contain unpublished generated columns".
         let breaks = |leaf: &Leaf| leaf.is_virtual && (leaf.identity.is_none() || must(&leaf));
         if self.leaves.iter().any(breaks) {
             return Err(LogError::Unsupported(

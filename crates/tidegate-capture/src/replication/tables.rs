@@ -71,6 +71,7 @@ impl CaptureSession {
 struct State {
     wal_level: String,
     may_create: bool,
+    /// The publications of the service that do not exist.
     missing: Vec<&'static str>,
 }
 

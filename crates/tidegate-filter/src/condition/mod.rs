@@ -27,7 +27,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// [`Error::Condition`] with the position in the text of the invalid part or value.
+    /// [`Error::Condition`] with the position of the invalid part or value.
     pub fn parse_condition(text: &str, relation: &Relation) -> Result<Self> {
         let mut parser = Parser {
             tokens: tokens(text)?,
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Parses a list of values in parentheses, which may contain NULL.
+    /// Parses a list of values in parentheses. The list may contain NULL.
     fn list(&mut self) -> Result<Literal> {
         let position = self.position();
         self.expect("(")?;
@@ -245,8 +245,8 @@ impl<'a> Parser<'a> {
         Ok(operator)
     }
 
-    /// Parses the name of a column. An unquoted name is looked up as written, and if there is no
-    /// such column, in lower case.
+    /// Parses the name of a column. An unquoted name is first looked up in its own letter case. If
+    /// there is no such column, it is looked up in lower case.
     fn column(&mut self) -> Result<ComparedColumn<'a>> {
         let id = match self.peek() {
             ConditionTokenKind::Name(name) => self.relation.find_column(name),
@@ -277,8 +277,8 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal; `None` if the next token is not one. The name of a column `true` must be
-    /// quoted; otherwise it is read as a literal.
+    /// Parses a literal; `None` if the next token is not one. A column named `true` or `false` must
+    /// be quoted, because the unquoted word is a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             ConditionTokenKind::Text(text) => (string(text), false),
@@ -344,7 +344,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path of a value of the text, for errors that are detected after the text was parsed.
+/// The path of a value at this position of the text, for errors that are found after parsing.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -354,8 +354,8 @@ fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // If a number is not a value of the column's type, PostgreSQL compares the column with it
-        // as `numeric`.
+        // If a number is not a value of the column's type, PostgreSQL compares both the column and
+        // the number as `numeric`.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

@@ -12,7 +12,7 @@ pub(super) struct ConditionToken {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConditionTokenKind {
-    /// A keyword or the name of an unquoted column, as written.
+    /// A keyword or an unquoted column name, in its own letter case.
     Word(String),
     /// A quoted column name.
     Name(String),

@@ -1,4 +1,5 @@
-//! Case folding under a collation, limited to the letters that patterns of ASCII letters can match.
+//! Case folding under a collation, limited to the letters that a pattern with only ASCII letters
+//! can match.
 
 /// The letter `İ`.
 const DOTTED: &str = "\u{130}";
@@ -9,13 +10,15 @@ const KELVIN: &str = "\u{212a}";
 /// and two other characters, whose lower case is or begins with an ASCII letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseFolding {
+    /// The lower case of `İ`.
     dotted: Box<str>,
+    /// The lower case of the Kelvin sign.
     kelvin: Box<str>,
 }
 
 impl CaseFolding {
-    /// The text that PostgreSQL must convert to lower case under the collation, as input of
-    /// [`CaseFolding::of`].
+    /// The sample text. PostgreSQL converts it to lower case under the collation, and
+    /// [`CaseFolding::of`] reads the result.
     pub const SAMPLE: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ\nI\u{300}J\u{300}\n\u{130}\n\u{212a}";
     /// The sample for databases whose encoding lacks the characters beyond ASCII.
     pub const ASCII: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -213,6 +213,7 @@ impl ComparisonCompiler<'_> {
         self.require_byte_equality(scalar)?;
         let pattern = json.string(&self.comparison.place)?;
         // A collation that orders text by bytes may still fold case by the rules of a language.
+        // Therefore the folding does not depend on how the collation orders text.
         let fold = match self.comparison.operator {
             Operator::Like => Fold::None,
             _ if pattern.is_ascii() => Fold::Language,

@@ -7,8 +7,8 @@ use super::datum::Datum;
 use super::{List, MatchNode, Operand};
 use crate::operator::Operator;
 
-/// The largest number of digits that is read. Numbers with more digits or a larger exponent are
-/// left to PostgreSQL.
+/// The largest number of digits that is read. A filter with more digits or a larger exponent is
+/// refused.
 const MAX_DIGITS: usize = 5_000;
 const MAX_EXPONENT: usize = 10_000;
 /// The number of digits of the largest 64-bit integer.
@@ -40,7 +40,8 @@ impl Bounds {
         if !fits || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        // The number of digits that are before the decimal point.
+        // The number of digits before the decimal point; `None` if the point is before all given
+        // digits.
         let point = if exponent < 0 {
             whole.len().checked_sub(shift)
         } else {
@@ -85,7 +86,8 @@ impl Bounds {
     /// Compiles the comparison of an integer column with the number.
     pub(super) fn compare(self, operand: Operand, operator: Operator) -> MatchNode {
         // Each comparison becomes a test of the column against the integer `last`. If `above` is
-        // true, the test is whether the column is greater, and otherwise whether it is not.
+        // true, the test is whether the column is greater than `last`, otherwise whether it is at
+        // most `last`.
         let (last, above) = match operator {
             Operator::Gt => (self.floor, true),
             Operator::Gte => (self.ceiling - 1, true),
@@ -100,7 +102,7 @@ impl Bounds {
     }
 }
 
-/// A node whose result is the value of `negated` for every column value except NULL.
+/// A node whose result is `negated` for every value of the column, and unknown for NULL.
 fn always(operand: Operand, negated: bool) -> MatchNode {
     let list = List {
         values: HashSet::new(),

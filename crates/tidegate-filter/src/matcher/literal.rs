@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::type_class::written;
 
 /// The maximum length of a number that is read. Longer numbers may exceed the limits of `numeric`,
-/// which PostgreSQL checks.
+/// which only PostgreSQL checks. They are rejected.
 const LONGEST_NUMBER: usize = 5_000;
 
 /// Reads a value that is not null. Its JSON kind was checked when the filter was parsed.

@@ -97,7 +97,7 @@ impl Matcher {
         &self.columns
     }
 
-    /// The columns whose text `ILIKE` folds by the rules of their collations, each once.
+    /// The columns that `ILIKE` compares by the case folding of their collations, each once.
     pub fn folding(&self) -> Vec<ColumnId> {
         let mut folding = Vec::new();
         self.node.folding(&mut folding);
@@ -250,7 +250,8 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // The unknown label may be a new name of the label in the filter.
+        // The label in the row is newer than the schema. It may be a new name of the label in the
+        // filter.
         _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),

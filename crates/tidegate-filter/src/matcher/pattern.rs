@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 
 use super::case_folding::CaseFolding;
 
-/// The maximum length of a piece with `_` that is evaluated here. Longer pieces are left to
-/// PostgreSQL, where the evaluation can be cancelled.
+/// The maximum length of a piece with `_`. Longer pieces are refused, because matching them could
+/// take long and cannot be cancelled here.
 const MAX_PIECE: usize = 256;
 
 /// A pattern, split into pieces at each `%`.
@@ -194,7 +194,7 @@ impl Piece {
         }
     }
 
-    /// The offset at which the piece begins; `None` if it does not match at the end of the text.
+    /// The offset at which the piece begins if the text ends with it; `None` if it does not.
     fn before_end(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Literal(finder) => text

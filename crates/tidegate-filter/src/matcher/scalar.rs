@@ -13,8 +13,8 @@ use super::RowValue;
 use super::datum::Datum;
 use super::decimal;
 
-/// The bytes are not a value of their column's type. This type has no fields, so that the results
-/// of the evaluation are small.
+/// The error for bytes that are not a value of their column's type. It has no fields, so that the
+/// results of an evaluation are small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Malformed;
 

@@ -30,8 +30,9 @@ impl Filter {
     ///
     /// `place` is the name of the value in errors, such as `where`. Null and `{}` give an
     /// [empty](Filter::is_empty) filter. A key of the object is a column, by its field name or its
-    /// PostgreSQL name; a relationship; or `and`, `or` or `not` in any letter case. A column with
-    /// exactly that name takes precedence; the combinator is then available in another letter case.
+    /// PostgreSQL name; a relationship; or `and`, `or` or `not` in any letter case. A column that
+    /// is named exactly like the key takes precedence. `and`, `or` and `not` are then available in
+    /// another letter case.
     ///
     /// # Errors
     ///

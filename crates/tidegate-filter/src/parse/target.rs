@@ -30,8 +30,8 @@ pub(crate) enum Compared {
 pub(crate) struct ComparedColumn<'a> {
     id: ColumnId,
     pub(super) column: &'a Column,
-    /// Whether the column belongs to the primary key. Its GraphQL type is then `ID`, which may be
-    /// written as a number, even if the column has text.
+    /// Whether the column belongs to the primary key. Its GraphQL type is then `ID`, and a request
+    /// may write its value as a number, even if the column has a text type.
     is_key: bool,
 }
 
@@ -66,8 +66,8 @@ impl ComparedColumn<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // A composite value that lacks an attribute would have NULL in this place, and would never
-        // be equal to a value.
+        // A composite value that lacks an attribute would have NULL in this place. It would not
+        // equal any value.
         let is_part = matches!(
             base_type(&self.column.r#type).kind(),
             TypeKind::Composite(_)
@@ -78,7 +78,8 @@ impl ComparedColumn<'_> {
         Ok(is_value)
     }
 
-    /// Parses one operator of the object that is compared with the column.
+    /// Parses one member of an object of operators: the name of an operator, and the value with
+    /// which the operator compares the column.
     pub(super) fn operator(&self, name: &str, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
         let operator = Operator::find(name);
         let Some(operator) = operator.filter(|operator| self.has(*operator)) else {

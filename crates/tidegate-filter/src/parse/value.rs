@@ -12,7 +12,7 @@ use crate::json::Json;
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, written};
 
-/// Checks the value of an operator by the column's type.
+/// Checks that the value of an operator fits the column's type.
 pub(super) fn check(
     r#type: &Type,
     operator: Operator,
@@ -51,9 +51,9 @@ pub(super) fn check(
     }
 }
 
-/// The element type of a range or multirange, if `value` is a single element in a `contains`
-/// comparison: not an object, an array or the text of a range. `None` for other types, operators
-/// and values.
+/// The element type of a range or multirange, if the operator is `contains` and `value` is a single
+/// element. A single element is not an object, an array or the text of a range. `None` for other
+/// types, operators and values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,
@@ -142,8 +142,8 @@ fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     }
 }
 
-/// Checks that `tidegate_values` can encode the value as the type's text form, its members and
-/// elements included.
+/// Checks that `tidegate_values` can encode the value, with its members and elements, in the text
+/// form of the type.
 fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let value = Parameter::Json(value.text().into());
     let place = || path.to_string();
@@ -158,7 +158,8 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks a string as the text of a value. Every string is accepted for types that are not listed.
+/// Checks that a string can be the text of a value. For types that are not listed here, every
+/// string is accepted.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let word = text.trim();
@@ -262,9 +263,9 @@ fn is_newer_number(text: &str) -> bool {
             ))
 }
 
-/// The kind of the first boolean or number in a value for a column of text or of an array of text;
-/// `None` if there is none, and for other columns. If the column belongs to the primary key
-/// (`is_key`), a number is an `ID` and is accepted.
+/// Returns the kind of the first boolean or number in `value` if the column has text or arrays of
+/// text. `None` if `value` has no boolean or number, and for all other columns. If the column
+/// belongs to the primary key (`is_key`), a number is an `ID` and is accepted.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {
@@ -272,7 +273,7 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
     }
     let is_list = matches!(base_type(r#type).kind(), TypeKind::Array(_));
     // Only a scalar for a column of text and an array for a column of arrays are checked here.
-    // Other checks reject the other pairs.
+    // Other checks reject all other combinations.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| first_non_text(value, is_key))
         .flatten()

@@ -56,8 +56,8 @@ impl Comparison {
         }
     }
 
-    /// Whether each element of a list is a separate parameter, as in a list of arrays: an array of
-    /// arrays would be one array with more dimensions.
+    /// Whether each element of a list is a separate parameter. This is so in a list of arrays,
+    /// because PostgreSQL reads an array of arrays as one array with more dimensions.
     pub(super) fn is_listed_singly(&self, relation: &Relation) -> bool {
         TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
     }

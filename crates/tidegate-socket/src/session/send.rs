@@ -38,8 +38,9 @@ impl Session {
         self.send_all(done.texts).await
     }
 
-    /// Writes the deliveries in `due`. Returns an error if the queue was closed or a subscription
-    /// ended because the client is too slow; the socket then ends.
+    /// Writes the deliveries in `due`; `None` means that the queue was closed. Returns an error,
+    /// which ends the socket, if the queue was closed, or if the client was too slow for a
+    /// subscription.
     pub(super) async fn send_deliveries(&mut self, due: Option<Vec<Delivery>>) -> SessionResult {
         let Some(due) = due else {
             return Err(CloseReason::new(1013, "slow_consumer"));
@@ -136,9 +137,9 @@ impl Session {
             }
         }
         let cursor = match first {
-            // A subscription that replays may be at an earlier position than the other
-            // subscriptions. So the most recently sent event may be after the first unsent event.
-            // Only then the result is the cursor before the first unsent event.
+            // The client resumes after the event that was sent last. If a subscription replays,
+            // that event may come after the first unsent event. In this case the client resumes
+            // before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)

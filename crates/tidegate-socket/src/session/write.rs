@@ -46,8 +46,9 @@ impl Session {
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
-    /// Ends the operations and sends the Close frame. If the client does not read, first sends the
-    /// message of [`Self::slow_consumer_message`], and waits as long as for other messages.
+    /// Ends the operations and sends the Close frame. If the client has not read for too long,
+    /// first sends the message of [`Self::slow_consumer_message`]. The time limit is then that of a
+    /// message.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
