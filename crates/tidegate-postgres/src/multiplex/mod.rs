@@ -14,6 +14,7 @@
 //! which reports the error. Therefore only reads that may run twice are multiplexed: reads that
 //! have no side effects and run no user-defined code.
 
+mod backlog;
 mod buffered_rows;
 mod connection;
 mod counts;

@@ -12,10 +12,11 @@ use tidegate_pool::{PoolKey, PooledConnection};
 use tidegate_sql::{Login, Result};
 use tokio::time::Instant;
 
+use super::backlog::MAX_BACKLOG;
 use super::connection::Multiplexed;
 use super::counts::Counts;
 use super::driver::drive;
-use super::send_queue::{Enqueued, MAX_BACKLOG};
+use super::send_queue::Enqueued;
 use super::slot::{ConnectionSlot, SlotClaim};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;

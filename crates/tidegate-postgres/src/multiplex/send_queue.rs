@@ -11,6 +11,7 @@ use tidegate_values::Type;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::backlog::Backlog;
 use super::buffered_rows::BufferedRows;
 use super::pending::{PendingPipeline, PendingStatement, PipelineFault, SpeculativePrepare};
 use crate::connection::push_prepared_switch;
@@ -18,12 +19,6 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// If a connection already has pipelines, another pipeline is queued on it only if the response is
-/// expected within this time. Otherwise the pipeline gets a connection of its own, which another
-/// backend serves.
-pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
-/// The maximum number of pipelines on a connection that are queued, or sent and without a response.
-const MAX_PIPELINES: usize = 64;
 /// The maximum length of a pipeline in bytes, values included. It is limited because other
 /// pipelines wait until it is sent.
 const MAX_BYTES: usize = 64 << 10;
@@ -50,10 +45,7 @@ pub(super) struct SendQueue {
     pipelines: Vec<PendingPipeline>,
     /// The statements whose Parse was sent in a pipeline that has no response yet.
     speculative: Vec<SpeculativePrepare>,
-    /// The number of pipelines that are queued or have no complete response yet.
-    depth: usize,
-    /// The total time that these pipelines are expected to take.
-    backlog: Duration,
+    backlog: Backlog,
     waker: Option<Waker>,
 }
 
@@ -65,26 +57,21 @@ impl SendQueue {
             staged: BytesMut::with_capacity(1024),
             pipelines: Vec::new(),
             speculative: Vec::new(),
-            depth: 0,
-            backlog: Duration::ZERO,
+            backlog: Backlog::default(),
             waker: None,
         }
     }
 
-    /// Whether a pipeline may be queued, if the backlog must be shorter than `limit`.
-    fn has_room(&self, limit: Duration) -> bool {
-        self.depth == 0 || (self.depth < MAX_PIPELINES && self.backlog < limit)
-    }
-
-    /// The total time that the pipelines on the connection are expected to take.
-    pub(super) fn backlog(&self) -> Duration {
-        self.backlog
+    /// The time that the pipelines on the connection are expected to take; `None` if there are as
+    /// many as a connection may have.
+    pub(super) fn backlog(&self) -> Option<Duration> {
+        self.backlog.expected()
     }
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
     /// already has pipelines, the backlog must be shorter than `limit`.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
-        if !self.has_room(limit) {
+        if !self.backlog.has_room(limit) {
             return Enqueued::Full;
         }
         let now = Instant::now();
@@ -95,7 +82,7 @@ impl SendQueue {
             .iter()
             .map(|read| read.prepared.description.latency.expected());
         let expected: Duration = latencies.sum();
-        if self.depth > 0 && self.backlog + expected > limit.max(MAX_BACKLOG) {
+        if !self.backlog.responds_in_time(expected, limit) {
             return Enqueued::Full;
         }
         let (statements, staged) = (&mut self.statements, &mut self.staged);
@@ -107,8 +94,7 @@ impl SendQueue {
         let speculative =
             unknown.map(|read| SpeculativePrepare::new(read.task.bound, &read.prepared));
         self.speculative.extend(speculative);
-        self.depth += 1;
-        self.backlog += expected;
+        self.backlog.push(expected);
         let steps = reads.into_iter().map(|read| PendingStatement {
             statement: read.task.bound.statement.clone(),
             prepared: read.prepared,
@@ -199,11 +185,7 @@ impl SendQueue {
     /// Removes a pipeline that has completed or failed. Keeps the statements that it has prepared,
     /// or discards them after a failure. Forgets its cached statements if one was stale.
     pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
-        self.depth = self.depth.saturating_sub(1);
-        self.backlog = match self.depth {
-            0 => Duration::ZERO,
-            _ => self.backlog.saturating_sub(pipeline.expected),
-        };
+        self.backlog.pop(pipeline.expected);
         for step in &pipeline.steps {
             let is_same = |speculative: &mut SpeculativePrepare| {
                 Arc::ptr_eq(&speculative.prepared, &step.prepared)

@@ -46,11 +46,11 @@ impl ConnectionSlot {
     }
 
     /// The time that the pipelines on the connection are expected to take; `None` if no connection
-    /// is open, or if it accepts no more pipelines.
+    /// is open, or if it accepts no more pipelines now.
     pub(super) fn backlog(&self) -> Option<Duration> {
         let state = self.state.lock();
         let queue = state.queue.as_ref().filter(|_| !state.closing);
-        queue.map(SendQueue::backlog)
+        queue.and_then(SendQueue::backlog)
     }
 
     /// Whether a connection may be opened for the slot.
