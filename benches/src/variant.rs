@@ -21,7 +21,8 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// Whether this variant has many users, and is compared to `other`, the variant with one user.
+    /// Whether the rate of this variant is shown as a ratio to that of `other`. This is so if this
+    /// variant has many users and `other` is the same case with one user.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
         many && self.endpoint == other.endpoint && other.callers == Callers::One

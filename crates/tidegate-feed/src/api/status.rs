@@ -25,8 +25,8 @@ pub struct DatabaseStatus {
     /// recently read. While the stream is open, the end is read every
     /// [`crate::FeedSettings::retention_interval`].
     pub lag_bytes: u64,
-    /// How long the change log has contained data after `reached`; zero if the stream has reached
-    /// the most recently read end of the log.
+    /// How long ago the change log first contained data beyond `reached`; zero if the stream has
+    /// reached the most recently read end of the log.
     pub lag: Duration,
     /// The number of subscriptions.
     pub subscriptions: usize,

@@ -222,8 +222,9 @@ impl<'a> Plan<'a> {
     /// adds the written relation. Other errors are returned unchanged. `step` has the same meaning
     /// as for [`Plan::root`].
     ///
-    /// The path has to be searched for, because PostgreSQL reports only the column of a value in an
-    /// insert of several objects, or only the limit that a value exceeds.
+    /// The path has to be searched for. If an insert has several objects, PostgreSQL reports the
+    /// column of the value, but not the object. For a value that is too large, it reports only the
+    /// limit.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {

@@ -9,9 +9,11 @@ use crate::PathSegment;
 use crate::operation::{Subfield, SubfieldOutput};
 
 /// Appends the selected subfields of `value`, which is JSON. If `is_list` is true, `value` is a
-/// list, and the subfields of each element are appended. Returns `false` if GraphQL cannot
-/// represent a non-null subfield of a value that is not a list; the caller must then discard the
-/// appended text. In a list, an element with such a subfield becomes null.
+/// list, and the subfields of each element are appended.
+///
+/// GraphQL may be unable to represent the value of a subfield that is declared as non-null. Then an
+/// element of a list becomes null. If `value` is not a list, the function returns `false`, and the
+/// caller must discard the appended text.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],

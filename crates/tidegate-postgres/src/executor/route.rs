@@ -102,8 +102,8 @@ enum RouteSwitch {
     /// The connection switches to the caller's role. The fields are the role, and the text of the
     /// statement that switches.
     Role(RoleName, &'static str),
-    /// The connection logged in as the group of the member and seals the member's claims with this
-    /// key.
+    /// The connection has logged in as the group of the member. It seals the member's claims with
+    /// this key.
     Claims(Arc<Member>, ClaimsKey),
 }
 

@@ -114,7 +114,7 @@ impl UserExecutor {
         drop(ddl_guard);
     }
 
-    /// Requires a new decision whether users may share connections.
+    /// Discards the decision whether users may share connections. The next request makes a new one.
     pub(super) fn invalidate(&self, database: &DatabaseName) {
         if let Some(authentication) = &self.authentication {
             authentication.invalidate(database);

@@ -36,7 +36,7 @@ impl Connection {
             }
             Some(error) => Err(Error::Rejected(Box::new(error.rejection))),
             None if self.session.transaction() != TransactionStatus::Idle => {
-                Err(self.protocol_error("a transaction stayed open behind its COMMIT"))
+                Err(self.protocol_error("a transaction stayed open after its COMMIT"))
             }
             None if committed => Ok(()),
             // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error.

@@ -232,9 +232,10 @@ impl<'a> KindReader<'a> {
     /// Reads a token after the leading keywords. Finds writing statements in a `WITH`, and `SELECT
     /// … INTO`.
     ///
-    /// `INSERT` and `MERGE` are directly followed by `INTO`, `DELETE` by `FROM`. `UPDATE` is
-    /// followed by a name and may follow anything, such as the `SET column` of a `SEARCH` clause.
-    /// So in a statement with `WITH`, `UPDATE` counts as a write unless it certainly is not one.
+    /// `INSERT` and `MERGE` are recognised by the `INTO` after them, and `DELETE` by the `FROM`
+    /// after it. After `UPDATE` comes a name, which proves nothing, and any token may come before
+    /// it: `update` may also be the name of a column. So in a statement with `WITH`, `UPDATE` counts
+    /// as a write unless it certainly is not one.
     fn body(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);

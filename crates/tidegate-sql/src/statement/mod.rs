@@ -94,11 +94,11 @@ impl Statement {
         reader::read(q)
     }
 
-    /// Parses a read of Tidegate's own that embeds an expression of a database, such as the
-    /// condition of a policy. The statement has the purity of the expression, because the rest of
-    /// the text leaves nothing in the session that outlives the transaction. The rest may fill rows
-    /// of a table from parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL
-    /// prints it with an empty `search_path`.
+    /// Parses a query that Tidegate generates around `expression`. The expression is stored in a
+    /// database, for example as the condition of a policy, and is written as PostgreSQL prints it
+    /// with an empty `search_path`. The statement has the purity of the expression, because the text
+    /// around it leaves nothing in the session that outlives the transaction. The text around it may
+    /// fill rows of a table from parameters ([`Self::fills_rows`]).
     ///
     /// # Errors
     ///

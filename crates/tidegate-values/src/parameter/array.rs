@@ -131,7 +131,8 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
-        // The elements are of a domain over an array. Elements of other types cannot be arrays.
+        // Only the recursion above gets here: PostgreSQL has no arrays of arrays, but arrays of a
+        // domain whose base type is an array.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
