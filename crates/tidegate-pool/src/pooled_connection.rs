@@ -62,9 +62,8 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Whether the connection should be returned, because a waiting request could then be served,
-    /// or because the pool would close the connection. Requests of the connection's own role do not
-    /// count if the role may have several connections, because such requests can share a
-    /// connection.
+    /// or because the pool would close the connection. A waiting request of the connection's own
+    /// role does not count if the role may have several connections: it can share this one.
     pub fn is_wanted(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();

@@ -205,7 +205,7 @@ pub enum ClaimText {
     Null,
     /// The text of a string, a boolean or an integer.
     Text(Box<str>),
-    /// The text of another value, which only PostgreSQL knows.
+    /// The claim has another value, such as an object. Only PostgreSQL knows its text.
     Other,
 }
 

@@ -54,8 +54,8 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// Parses the relations of one schema, or takes them from `self` if their row has no document.
-    /// Also adds them to `relations`.
+    /// Returns the relations of one schema, and adds them to `relations`. A relation whose row has
+    /// a document is parsed. Any other relation is unchanged and is taken from `self`.
     fn parts(
         &self,
         intern: &Intern,

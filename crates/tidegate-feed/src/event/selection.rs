@@ -55,9 +55,10 @@ pub struct CustomForm {
 
 type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
 
-/// Appends a value, given in PostgreSQL's text form, to the buffer as JSON. Returns whether the
-/// form can represent the value; if not, the appended text is discarded. For each part that the
-/// form cannot represent, adds an error to the list.
+/// Appends a value, given in PostgreSQL's text form, to the buffer as JSON. Adds an
+/// error to the list for each part of the value that JSON of this form cannot represent; such a
+/// part becomes null. Returns `false` if this makes the whole value null; the caller then discards
+/// the appended text.
 ///
 /// # Errors
 ///
