@@ -23,6 +23,7 @@ pub(super) struct PoolEntry<K: Connector> {
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,
+    /// The OAuth session that used the connection last; `None` before the first use.
     pub(super) session: Option<RoleUse>,
 }
 

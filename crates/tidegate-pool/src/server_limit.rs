@@ -1,5 +1,5 @@
-//! The limit that the pool learns when PostgreSQL refuses a login because other clients use the
-//! remaining connections.
+//! The limit on the pool's connections while other clients use the remaining connections of
+//! PostgreSQL.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::connector::Cause;
 /// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the limit applies if no other login is tried although one is allowed.
+/// How long the limit still applies after the pool may try another login, if it tries none.
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
