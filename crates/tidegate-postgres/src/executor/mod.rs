@@ -224,7 +224,8 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        // `begin` does not know the statements, so it must not choose a shared connection.
+        // For text of Tidegate, `begin` chooses a shared connection. This must not happen here,
+        // because this statement may be unsuitable for a shared connection.
         let author = match options.author {
             Author::Service => Author::Owner,
             author => author,

@@ -286,7 +286,7 @@ impl UserExecutor {
         };
         let pooled = self.acquire(&route.login, wait).await;
         let pooled = pooled.map_err(|error| match error {
-            // The authenticator may not exist, may be locked, or may have another password. The
+            // Perhaps the authenticator does not exist, is locked, or has another password. The
             // user's own login is tried instead.
             Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 self.login_refused(&route.login, &error);
