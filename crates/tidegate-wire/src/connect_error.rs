@@ -134,9 +134,9 @@ impl ConnectError {
         }
     }
 
-    /// Whether to try another server of the cluster, because this server is not reachable, not
-    /// ready, full, or not the primary. After a refused login no other server is tried, as in
-    /// libpq.
+    /// Whether the error is a reason to try another server of the cluster: this server is not
+    /// reachable, not ready, full, or not the primary. After a refused login no other server is
+    /// tried, as in libpq.
     pub(crate) fn is_of_host(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
@@ -160,9 +160,10 @@ impl ConnectError {
         Self::Refused(Box::new(said))
     }
 
-    /// Changes the variant of an error that PostgreSQL sent after authentication. Only after
-    /// authentication does PostgreSQL check the attributes of the role, its privilege to connect
-    /// and the settings of its session.
+    /// Turns an error that PostgreSQL sent after authentication into a more specific one:
+    /// [`Self::AccessDenied`] or [`Self::InvalidSettings`]. Only after authentication does
+    /// PostgreSQL check the attributes of the role, its privilege to connect and the settings of
+    /// its session.
     pub fn after_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
