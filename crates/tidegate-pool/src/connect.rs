@@ -216,8 +216,8 @@ impl<K: Connector> State<K> {
         false
     }
 
-    /// Stores an error. Until `until`, new requests that wait for a connection of the role fail
-    /// with this error.
+    /// Stores an error. Until `until`, new requests of the role that would have to wait for a
+    /// connection fail with this error.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }

@@ -51,8 +51,8 @@ impl<K: Connector> PooledConnection<K> {
         }
     }
 
-    /// Whether another OAuth session of the same user used this connection before. If so, the
-    /// PostgreSQL session must be reset before it is used.
+    /// Whether another OAuth session of the same user used this connection before. If so, reset the
+    /// PostgreSQL session before you use the connection.
     pub fn session_changed(&self) -> bool {
         self.session_changed
     }

@@ -64,8 +64,8 @@ impl ServerLimit {
             .take_if(|found| now >= found.retry_at + FORGET_AFTER);
     }
 
-    /// The current limit on the pool's connections: the learned limit, plus 1 if another login may
-    /// be tried, but at most `capacity`.
+    /// The current limit on the pool's connections: the limit that the refusals have shown, plus 1
+    /// if another login may be tried, but at most `capacity`.
     pub(super) fn bound(&self, capacity: usize, now: Instant) -> usize {
         let bound = self.found.as_ref().map_or(capacity, |found| {
             found.connections + usize::from(found.retry_at <= now)

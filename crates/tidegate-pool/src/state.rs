@@ -38,9 +38,9 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the most recent event at which the database was served. Before that, the
-    /// number of the event at which its first waiting request arrived. The database with the
-    /// smallest number is served next.
+    /// The number of the most recent event at which the database was served, or at which a request
+    /// began to wait while no other request of the database waited. The database with the smallest
+    /// number is served next.
     pub(super) last_served: u64,
     closed_before: u64,
 }
