@@ -188,7 +188,7 @@ async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
 enum Errors {
     /// Errors are ignored, because the statement was cancelled.
     Expected,
-    /// An error makes the reset fail, because its statements are the service's own. The exception
-    /// is 26000: the caller's statement may have deallocated the prepared `CHECK`.
+    /// An error makes the reset fail, because a reset runs only statements of the service. The
+    /// exception is 26000: the caller's statement may have deallocated the prepared `CHECK`.
     Fatal,
 }

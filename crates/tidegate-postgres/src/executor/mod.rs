@@ -1,5 +1,5 @@
-//! The executor runs the statements of each principal on connections for this principal. Statements
-//! of users outside of explicit transactions start in this module.
+//! The executor runs the statements of each principal on connections for this principal. A user's
+//! statement that belongs to no explicit transaction starts in this module.
 
 mod caller_limit;
 mod capacity;

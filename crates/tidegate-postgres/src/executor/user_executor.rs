@@ -70,8 +70,8 @@ impl UserExecutor {
         self
     }
 
-    /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
-    /// Without `authentication`, only the owner, the default user and members have shared
+    /// Sets `authentication`, which decides about shared connections for text of Tidegate and of
+    /// tenants' owners. Without it, only the owner, the default user and members have shared
     /// connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
@@ -331,7 +331,7 @@ impl UserExecutor {
                 return Ok(pooled);
             }
             // The pool also hands out connections whose reset was sent but has no response yet, so
-            // recovery may have to wait for it.
+            // recovery may have to wait for the response.
             let terminator = self.pool.connector().terminator();
             if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
                 return Ok(pooled);

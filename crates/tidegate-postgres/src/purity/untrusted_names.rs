@@ -73,9 +73,9 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) 
             "function" => untrusted.add_function(name, text == "true"),
             "operator" => untrusted.add_operator(name),
             "type" if !calls_unknown(text, claims) => {}
-            // A cast with a function, or a type whose check calls unknown code. The text of a
-            // statement shows neither implicit casts nor the types of values, so any statement may
-            // run this code.
+            // The other definitions are casts that call a function, and types whose check calls
+            // unknown code. The text of a statement shows neither implicit casts nor the types of
+            // values, so any statement may run this code.
             _ => untrusted.add_everything(),
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct InternalQuery<'a> {
 }
 
 impl Connection {
-    /// Runs an internal query and passes each row of `columns` binary values to `take`.
+    /// Runs an internal query, and passes each row to `take`. A row has `columns` binary values.
     ///
     /// The outer error is an error of the connection. The inner error is an error that PostgreSQL
     /// reported for the query.

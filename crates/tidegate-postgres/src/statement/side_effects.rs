@@ -12,8 +12,8 @@ pub(crate) enum SideEffects {
     /// Pure reads have run. The session needs a reset only before another OAuth session of the user
     /// uses it.
     Reads,
-    /// Settings, temporary tables, cursors, locks, channels or sequence values may be left in the
-    /// session.
+    /// Settings, temporary tables, cursors, locks, `LISTEN` channels or sequence values may be left
+    /// in the session.
     Session,
     /// Prepared statements may be left, too.
     Statements,
