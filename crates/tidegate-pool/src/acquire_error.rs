@@ -23,7 +23,7 @@ pub(super) enum AcquireError {
 }
 
 impl AcquireError {
-    /// The error for a role's waiting requests after a login failed.
+    /// The error for the waiting requests of a role whose login failed.
     pub(super) fn of(failure: OpenError, retry_after: Duration) -> Self {
         match failure {
             OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Limited(cause) => {

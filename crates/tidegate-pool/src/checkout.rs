@@ -11,16 +11,15 @@ use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Role, Waiter};
 use super::state::{Action, State};
 
-/// How long a role still counts as shared after an anonymous caller or a member has most recently
-/// requested a connection.
+/// How long a role counts as shared after an anonymous caller's or a member's last request for a
+/// connection.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
-    /// Takes an idle connection of the login's role: preferably one whose most recent user was the
-    /// same OAuth session, otherwise the most recently used connection. Returns the connection, and
-    /// whether another OAuth session was its most recent user. `None` if the role has no idle
-    /// connection with the settings that the login needs, or if the limit of the database is
-    /// reached.
+    /// Takes an idle connection of the login's role: preferably one that the same OAuth session
+    /// used last, otherwise the most recently used one. Returns the connection, and whether another
+    /// OAuth session used it last. Returns `None` if the role has no idle connection with the
+    /// settings that the login needs, or if the limit of the database is reached.
     pub(super) fn claim(
         &mut self,
         login: &Login,

@@ -91,7 +91,8 @@ impl<K: Connector> Inner<K> {
         report(key, failure);
         let now = Instant::now();
         let (start_probe, shared) = self.change(|state, actions| {
-            // The flag is read first, because the role is removed below if no request waits for it.
+            // The flag is read first, because the role is removed below if it has no other
+            // connection and no waiting request.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.leave_phase(key, Phase::Opening);
@@ -125,8 +126,8 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the connection of a probe if there is room for it and the sharing of the role has not
-    /// changed since the probe began. Closes it otherwise.
+    /// Adds the connection of a probe to the pool if the limits allow it and the sharing of the
+    /// role has not changed since the probe began. Otherwise closes the connection.
     fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {
@@ -215,8 +216,8 @@ impl<K: Connector> State<K> {
         false
     }
 
-    /// Stores an error. Until `until`, new requests that wait for a connection of the role fail
-    /// with this error.
+    /// Stores an error. Until `until`, new requests of the role that would have to wait for a
+    /// connection fail with this error.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
@@ -271,7 +272,7 @@ impl<K: Connector> State<K> {
         self.role(key).is_none_or(|role| role.has_many_callers)
     }
 
-    /// Whether another connection of the key would be within all limits.
+    /// Whether all limits allow another connection of the role.
     fn has_room(&self, key: &PoolKey, now: Instant) -> bool {
         let tenant = self.tenants.get(&key.database);
         let limit = |role: &Role<K>| self.settings.for_role(role.is_shared());

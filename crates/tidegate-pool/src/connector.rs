@@ -1,4 +1,4 @@
-//! The port of the pool: opens, checks, resets and closes connections.
+//! The trait by which the pool opens, checks, resets and closes connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
-/// Identifies connections that are interchangeable for requests.
+/// Identifies connections that can serve the same requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The database. Each tenant has one.
@@ -96,9 +96,9 @@ pub trait Connector: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection while the server may still run a statement of it. Returns only when the
-    /// server no longer runs the statement, however long the statement takes. The default only
-    /// closes the connection; override it if [`Connector::may_run`] can return `true`.
+    /// Closes a connection whose statement may still run on the server. Returns only when the
+    /// statement has ended, however long it takes. The default implementation only closes the
+    /// connection; override it if [`Connector::may_run`] can return `true`.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }
@@ -135,8 +135,8 @@ pub enum OpenError {
     /// The `CONNECTION LIMIT` of the role or of its database is reached (also 53300).
     #[error("the connection limit of the role or its database is reached")]
     Limited(#[source] Cause),
-    /// The role does not exist or has another password (28P01), or a setting makes every session of
-    /// the role fail. An operator has to repair the login.
+    /// The role does not exist or has another password than the service uses (28P01), or a setting
+    /// makes every session of the role fail. An operator has to repair the login.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
     /// The operator has locked out the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
@@ -158,7 +158,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The error for a role that may not log in. It does not contain PostgreSQL's message, which is
+    /// The error for a role that may not log in. PostgreSQL's message is left out, because it is
     /// misleading or contains addresses of the cluster.
     pub fn access_denied(cause: Cause) -> Self {
         let rejection = DatabaseError {

@@ -13,10 +13,10 @@ impl<K: Connector> State<K> {
     /// `None` if no connection may be closed.
     ///
     /// If the database of `key` already holds its share of the connections, the connection is taken
-    /// from one of its own roles. Otherwise it may be taken from any role. Roles with several
-    /// connections come before roles with only one. Among these, roles in databases that hold more
-    /// than their share come first. Among equal roles, the connection that has been idle longest is
-    /// closed.
+    /// from a role of the same database. Otherwise it may be taken from any role. Roles with
+    /// several connections come before roles with only one. Within both groups, roles in databases
+    /// that hold more than their share come first. Among equal roles, the connection that has been
+    /// idle longest is closed.
     ///
     /// The most recently used connection of a role is always checked out first. Therefore, a
     /// connection that has been idle for a long time was not needed for parallel requests of its

@@ -88,8 +88,8 @@ impl<K: Connector> Pool<K> {
             .await
     }
 
-    /// Checks out a connection as [`Pool::acquire`] does, for a request whose wait ends at `until`.
-    /// The request may have waited for a permit before.
+    /// Checks out a connection as [`Pool::acquire`] does, but waits until `until` at the latest.
+    /// Used for requests that may already have waited for a permit.
     ///
     /// # Errors
     ///

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// The duration that is assumed before the first measurement. For a login PostgreSQL starts a
-/// process, loads its caches and checks the password, which takes 7 to 9 ms of CPU time. A read by
-/// key on an open connection takes 0.04 ms.
+/// process, loads its caches and checks the password, which takes 7 to 9 ms of CPU time. For
+/// comparison, a read by key on an open connection takes 0.04 ms.
 const ASSUMED: Duration = Duration::from_millis(8);
 /// The lower bound of a measurement. Shorter measurements count as this value.
 const MIN_MEASURED: Duration = Duration::from_millis(2);

@@ -23,6 +23,7 @@ pub(super) struct PoolEntry<K: Connector> {
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,
+    /// The OAuth session that used the connection last; `None` before the first use.
     pub(super) session: Option<RoleUse>,
 }
 
@@ -50,8 +51,8 @@ impl<K: Connector> PooledConnection<K> {
         }
     }
 
-    /// Whether another OAuth session of the same user used this connection before. If so, the
-    /// PostgreSQL session must be reset before it is used.
+    /// Whether another OAuth session of the same user used this connection before. If so, reset the
+    /// PostgreSQL session before you use the connection.
     pub fn session_changed(&self) -> bool {
         self.session_changed
     }

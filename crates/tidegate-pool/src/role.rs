@@ -55,6 +55,7 @@ pub(super) struct Role<K: Connector> {
     pub(super) logged_in: Option<Instant>,
     /// The time until which no connection is opened for the role.
     pub(super) paused_until: Option<Instant>,
+    /// Connections with a lower [`PoolEntry::serial`] are closed when they are returned.
     pub(super) closed_before: u64,
 }
 
@@ -120,13 +121,17 @@ impl<K: Connector> Role<K> {
         times.sum()
     }
 
-    /// Whether another connection of the role should be opened now. `price` is the total waiting
-    /// time that a login must save, and `limit` the limit on the role's connections. The first
-    /// connection of a role has no price. For another connection, more requests must wait than
-    /// connections are being opened or reset, and their total waiting time must reach `price` once
-    /// for the new login and once for each login in progress. At most as many logins are in
-    /// progress as the role has open connections, so that a burst of requests does not open a
-    /// connection for each request.
+    /// Whether another connection of the role should be opened now. `limit` is the limit on the
+    /// role's connections, and `price` the total waiting time that justifies one login.
+    ///
+    /// The role's first connection is opened as soon as a request waits. For each further
+    /// connection there are three conditions:
+    ///
+    /// - More requests wait than connections are being opened or reset.
+    /// - Fewer connections are being opened than the role has open. So a burst of requests does not
+    ///   open a connection for each request.
+    /// - The total waiting time of the requests has reached `price` once for the new login and once
+    ///   for each login in progress.
     pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;

@@ -50,8 +50,8 @@ impl<K: Connector> State<K> {
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
-            // The flag applies to all connections that are opened for the role, because each of
-            // them may be given to any request.
+            // `has_many_callers` applies to all connections that are opened for the role, because
+            // each of them may be given to any request.
             if login.role_use.is_shared() {
                 role.has_many_callers = true;
                 role.many_callers_at = Some(now);
@@ -138,8 +138,8 @@ impl<K: Connector> State<K> {
         self.balance(now, actions);
     }
 
-    /// Gives an idle connection of a role to the longest waiting request of the role. Does nothing
-    /// if there is no such connection or request.
+    /// Gives an idle connection of a role to the request that has waited longest for the role. Does
+    /// nothing if there is no idle connection or no waiting request.
     pub(super) fn check_out(&mut self, key: &PoolKey, now: Instant, actions: &mut Vec<Action<K>>) {
         let event = self.next_event();
         let Some(role) = self.role_mut(key) else {
@@ -187,7 +187,8 @@ impl<K: Connector> State<K> {
         self.refuse_unservable(now, actions);
     }
 
-    /// The next action: for the waiting request with the lowest rank that can be served now.
+    /// The action for the waiting request with the lowest rank among those that can be served now;
+    /// `None` if there is none.
     fn next_action(&self, now: Instant) -> Option<NextAction> {
         let share = self.settings.per_tenant();
         let mut queue: Vec<(Rank, &Role<K>)> = self

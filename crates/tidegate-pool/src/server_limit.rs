@@ -1,5 +1,5 @@
-//! The limit that the pool learns when PostgreSQL refuses a login because other clients use the
-//! remaining connections.
+//! The limit on the pool's connections while other clients use the remaining connections of
+//! PostgreSQL.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::connector::Cause;
 /// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the limit applies if no other login is tried although one is allowed.
+/// How long the limit still applies after the pool may try another login, if it tries none.
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
@@ -64,8 +64,8 @@ impl ServerLimit {
             .take_if(|found| now >= found.retry_at + FORGET_AFTER);
     }
 
-    /// The current limit on the pool's connections: the learned limit, plus 1 if another login may
-    /// be tried, but at most `capacity`.
+    /// The current limit on the pool's connections: the limit that the refusals have shown, plus 1
+    /// if another login may be tried, but at most `capacity`.
     pub(super) fn bound(&self, capacity: usize, now: Instant) -> usize {
         let bound = self.found.as_ref().map_or(capacity, |found| {
             found.connections + usize::from(found.retry_at <= now)

@@ -1,7 +1,7 @@
 //! The state of the pool. This module does no I/O and never waits.
 //!
-//! The caller changes the state under the lock. The changes add actions to a list, which the caller
-//! performs after releasing the lock.
+//! The caller changes the state under the lock. Each change adds actions to a list. The caller
+//! performs these actions after it has released the lock.
 
 use std::collections::HashMap;
 
@@ -38,9 +38,9 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the most recent event at which the database was served. Before that, the
-    /// number of the event at which its first waiting request arrived. The database with the
-    /// smallest number is served next.
+    /// The number of the most recent event at which the database was served, or at which a request
+    /// began to wait while no other request of the database waited. The database with the smallest
+    /// number is served next.
     pub(super) last_served: u64,
     closed_before: u64,
 }
@@ -158,8 +158,8 @@ impl<K: Connector> State<K> {
         self.remove_if_empty(key);
     }
 
-    /// Removes a role without connections and waiting requests, and its database if no role of the
-    /// database is left.
+    /// Removes a role that has neither connections nor waiting requests. Also removes its database
+    /// if no other role of the database is left.
     pub(super) fn remove_if_empty(&mut self, key: &PoolKey) {
         let Some(tenant) = self.tenants.get_mut(&key.database) else {
             return;
@@ -181,8 +181,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Whether a connection must be closed, because it is too old, or was opened before the
-    /// connections of its database or role were closed.
+    /// Whether a connection must be closed, because it is too old, or because [`State::close`] was
+    /// called for its database or role after the pool decided to open it.
     pub(super) fn is_retired(&self, entry: &PoolEntry<K>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
             let role = tenant.roles.get(&entry.key);

@@ -18,8 +18,9 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
 
 /// Selects the generation of the key with which the functions of a database check claims, as
 /// `integer`. Returns no row if the functions do not exist. Also returns no row if another role
-/// owns one of their schemas or a function in these schemas, because this role could replace their
-/// code. If the current role is a superuser, objects of other superusers count as its own.
+/// owns one of the functions' schemas or a function in these schemas, because that role could
+/// replace the code of the functions. If the current role is a superuser, objects of other
+/// superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
@@ -66,8 +67,8 @@ impl ClaimsKey {
         [first, second].map(|half| half.iter().fold(0, |all, byte| all << 8 | i64::from(*byte)))
     }
 
-    /// The token of a member on one connection: SHA-384 of the key, the backend's pid as 4 bytes,
-    /// big endian, and the head.
+    /// The token of a member on one connection: the SHA-384 hash of the key, the backend's pid (4
+    /// bytes, big endian) and the head.
     pub fn token(&self, backend_pid: i32, head: &str) -> [u8; 48] {
         let mut hash = Sha384::new();
         hash.update(self.0);

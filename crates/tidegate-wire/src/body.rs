@@ -47,8 +47,8 @@ pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
         let table = u32::from_be_bytes(reader.take()?);
         let attribute = i16::from_be_bytes(reader.take()?);
         let type_oid = u32::from_be_bytes(reader.take()?);
-        // Skips the size of the type, its modifier, and the format code, which is not meaningful
-        // yet.
+        // Skips the size and the modifier of the type, and the format code. Before Bind, the format
+        // code is always 0.
         reader.take::<8>()?;
         fields.push(FieldDescription {
             name,

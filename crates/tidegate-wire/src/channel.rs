@@ -15,12 +15,12 @@ use super::stream::Stream;
 const HEADER: usize = 5;
 /// The free space in bytes that the receive buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
-/// The maximum length in bytes of a message that is accepted. A client could not get a longer value
-/// in any case.
+/// The maximum length in bytes of an accepted message. A longer value could not be sent to a client
+/// anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
-/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for
-/// a long message.
+/// A buffer that has grown to more than this number of bytes, for a long message, is freed when it
+/// is empty.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// The maximum number of bytes that are read from an abandoned stream and discarded. It is larger
 /// than the socket buffers, so a server that sends no new data never reaches it.
@@ -186,8 +186,8 @@ impl Channel {
 #[derive(Debug, Default)]
 pub struct Inbound {
     buffer: BytesMut,
-    /// The offset of the current message. The messages before it are removed from the buffer
-    /// together, when no complete message follows.
+    /// The offset of the current message. The messages before it are not removed from the buffer
+    /// one by one, but all together when the buffer contains no further complete message.
     start: usize,
     /// The length of the current message including its header; 0 if there is no current message.
     current: usize,

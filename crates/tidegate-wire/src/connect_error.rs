@@ -31,13 +31,14 @@ pub enum ConnectError {
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     InvalidSettings(Box<DatabaseError>),
     /// PostgreSQL requests an MD5 password, because it stores the role's password as an MD5 hash.
-    /// Another program has set this password, because Tidegate sets passwords with SCRAM.
+    /// Another program must have set this password: Tidegate itself sets passwords with SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
-    /// TLS is required, and it is not available or the certificate is not valid.
+    /// TLS is required and could not be established, for example because the certificate is not
+    /// valid.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(String),
-    /// The server requires a way to log in that is not supported.
+    /// The server requires an authentication method that Tidegate does not support.
     #[error("PostgreSQL asks for {0}, which is not supported")]
     Unsupported(&'static str),
     /// The server is in recovery, for example a standby, and therefore refuses writes.
@@ -46,7 +47,7 @@ pub enum ConnectError {
     /// None of several hosts could be used.
     #[error("no host of the URL can be used: {0}")]
     NoHost(HostErrors),
-    /// The server's proof or a message is invalid.
+    /// The server sent an invalid message, or did not prove that it knows the password.
     #[error("PostgreSQL broke the protocol: {0}")]
     Protocol(String),
 }
@@ -57,7 +58,8 @@ pub struct HostErrors(pub Vec<(Target, ConnectError)>);
 
 impl HostErrors {
     /// The class of the error for the whole cluster. The cluster is full if its primary is full. A
-    /// full server counts as the primary if all other servers are standbys or full.
+    /// full server does not report whether it is the primary. So the cluster also counts as full if
+    /// at least one server is full and all others are standbys or full.
     fn fault(&self) -> ConnectFault {
         let mut is_full = false;
         for (_, error) in &self.0 {
@@ -95,7 +97,7 @@ pub enum ConnectFault {
     /// to it.
     NoDatabase,
     /// The role does not exist, its password is wrong or has expired (28P01), or no session can
-    /// start with its settings.
+    /// start with the role's settings.
     Login,
     /// PostgreSQL refuses the role: it has `NOLOGIN`, it lacks CONNECT on the database, or
     /// `pg_hba.conf` rejects the connection.
@@ -104,8 +106,8 @@ pub enum ConnectFault {
     Full,
     /// PostgreSQL is down, starting or stopping. A retry may help.
     Unavailable,
-    /// A setting is wrong, or PostgreSQL's response is one that the service does not support. A
-    /// retry does not help.
+    /// A setting is wrong, or PostgreSQL sent a response that the service does not support. A retry
+    /// does not help.
     Misconfigured,
 }
 
@@ -132,9 +134,9 @@ impl ConnectError {
         }
     }
 
-    /// Whether to try another server of the cluster, because this server is not reachable, not
-    /// ready, full, or not the primary. After a refused login no other server is tried, as in
-    /// libpq.
+    /// Whether the error is a reason to try another server of the cluster: this server is not
+    /// reachable, not ready, full, or not the primary. After a refused login no other server is
+    /// tried, as in libpq.
     pub(crate) fn is_of_host(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
@@ -147,9 +149,9 @@ impl ConnectError {
     }
 
     /// Converts an error that PostgreSQL sent. PostgreSQL uses SQLSTATE 53300 if the cluster has
-    /// too many connections, and also if a role or database has too many. `routine`, the name of
-    /// the C function that raised the error, distinguishes the limits. This name is never
-    /// translated (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
+    /// too many connections, and also if a role or database has too many. The two cases are
+    /// distinguished by `routine`, the name of the C function that raised the error. This name is
+    /// never translated (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {
@@ -158,9 +160,10 @@ impl ConnectError {
         Self::Refused(Box::new(said))
     }
 
-    /// Changes the variant of an error that PostgreSQL sent after authentication. Only after
-    /// authentication does PostgreSQL check the attributes of the role, its privilege to connect
-    /// and the settings of its session.
+    /// Turns an error that PostgreSQL sent after authentication into a more specific one:
+    /// [`Self::AccessDenied`] or [`Self::InvalidSettings`]. Only after authentication does
+    /// PostgreSQL check the attributes of the role, its privilege to connect and the settings of
+    /// its session.
     pub fn after_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
@@ -193,8 +196,8 @@ impl ConnectError {
 }
 
 /// Whether a SQLSTATE is about a setting: an invalid name or value, or a library that does not
-/// exist. Other codes of class 58 and class F0 are not included, because settings of a role do not
-/// cause failures of the server's disks or files.
+/// exist. The other codes of class 58, and class F0, are not included: they report failures of the
+/// server's disks or files, which settings of a role do not cause.
 fn is_of_settings(sqlstate: &str) -> bool {
     sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
@@ -205,9 +208,9 @@ pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
-/// Does the same as [`is_outage`] for the error of a statement. For a statement,
-/// `configuration_limit_exceeded` (53400) means that the statement has reached `temp_file_limit`. A
-/// retry does not help, and PostgreSQL is not down.
+/// Does the same as [`is_outage`] for the error of a statement, with one exception:
+/// `configuration_limit_exceeded` (53400) is not an outage. It means that the statement has reached
+/// `temp_file_limit`, so a retry does not help.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }

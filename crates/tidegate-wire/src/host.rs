@@ -25,8 +25,8 @@ impl Config {
     }
 
     /// Calls `attempt` for one target after another, until an attempt succeeds, or fails for a
-    /// reason that other targets share, such as a refused login. It begins with the target to which
-    /// a connection was most recently opened.
+    /// reason that other targets share, such as a refused login. The first target is the one to
+    /// which a connection was most recently opened.
     ///
     /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal part
     /// of the time that is left, so that a host which does not respond leaves time for the other
@@ -68,7 +68,7 @@ impl Config {
 }
 
 /// The indexes of `count` targets, beginning with `first`. Each index comes with the number of
-/// targets that are left, including itself.
+/// targets that are not tried yet, its own target included.
 fn order(count: usize, first: usize) -> impl Iterator<Item = (usize, u32)> {
     let others = (0..count).filter(move |index| *index != first);
     let left = (1..=u32::try_from(count).unwrap_or(u32::MAX)).rev();

@@ -50,8 +50,8 @@ impl ServerError {
         error
     }
 
-    /// An error that makes the caller read a stale description of a statement again. Its SQLSTATE is
-    /// 26000, as for a prepared statement that does not exist.
+    /// An error for a stale description of a statement. The caller then reads the description
+    /// again. The error's SQLSTATE is 26000, as for a prepared statement that does not exist.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);
@@ -59,7 +59,7 @@ impl ServerError {
     }
 
     /// Whether a stale description of the statement may have caused the error. A missing privilege
-    /// (42501) has other causes.
+    /// (42501) is not counted, because it has other causes.
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
@@ -82,9 +82,10 @@ impl ServerError {
     }
 }
 
-/// The parameter number in the text `unnamed portal parameter $1`. If an input function fails
-/// during Bind, this text is the line at the end of the context. The words may be translated, and `
-/// = …` may follow. A line with a colon before `$1` is a list of all parameters, and gives `None`.
+/// The parameter number in a context such as `unnamed portal parameter $1`. If an input function
+/// fails during Bind, this text is the last line of the context. Its words may be translated, and
+/// the value may follow the number (`$1 = …`). If the last line has a colon before `$1`, it lists
+/// all parameters, and the result is `None`.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

@@ -11,7 +11,8 @@ pub struct StartupParameters {
     /// members of a group share. They override settings of the role. The fixed settings of
     /// [`Self::settings`] take precedence over them.
     pub defaults: Vec<(String, String)>,
-    /// The server's `server_version_num`; 0 if unknown. Settings of later versions are left out.
+    /// The server's `server_version_num`; 0 if unknown. Settings that this version does not know
+    /// are left out.
     pub server_version: u32,
 }
 
@@ -47,9 +48,9 @@ impl StartupParameters {
             // operator decides about them.
             ("default_transaction_isolation", "read committed"),
             ("default_transaction_deferrable", "off"),
-            // `statement_timeout` is not set here, because the operator decides about it. Tidegate
-            // has a timer of its own, because a statement can catch PostgreSQL's timeout and
-            // continue.
+            // `statement_timeout` is not set here either, because the operator decides about it.
+            // Tidegate does not rely on it but has a timer of its own: a statement can catch
+            // PostgreSQL's timeout and continue.
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

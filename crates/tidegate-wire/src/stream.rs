@@ -42,7 +42,7 @@ pub enum PausedStream {
     Tcp(std::net::TcpStream),
     /// A Unix socket.
     Unix(std::os::unix::net::UnixStream),
-    /// The stream could not be registered again.
+    /// The stream is closed, because registering or deregistering it failed.
     Lost,
 }
 
@@ -83,7 +83,8 @@ impl Stream {
         }
     }
 
-    /// Requests TLS (PostgreSQL, "SSL Session Encryption").
+    /// Encrypts the stream (PostgreSQL, "SSL Session Encryption"). If the server does not support
+    /// TLS, returns the stream unencrypted with [`TlsMode::Prefer`], and fails with other modes.
     async fn encrypt(
         config: &Config,
         host: &str,
@@ -94,8 +95,8 @@ impl Stream {
         tcp.write_all(&request)
             .await
             .map_err(ConnectError::Unreachable)?;
-        // Exactly one byte is read, so that data that an attacker has injected before the TLS
-        // handshake is not used.
+        // Exactly one byte is read. If an attacker has injected unencrypted data after it, this
+        // data reaches the TLS handshake, which then fails.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
             _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
@@ -122,7 +123,8 @@ impl Stream {
         }
     }
 
-    /// Whether the stream is encrypted, or a Unix socket. Its data cannot be read on the network.
+    /// Whether the stream is encrypted, or a Unix socket. In both cases its data cannot be read on
+    /// the network.
     pub fn is_encrypted_or_local(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }

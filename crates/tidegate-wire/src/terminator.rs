@@ -1,12 +1,12 @@
-//! The port for terminating a backend that does not react to a cancel request.
+//! Defines how a backend that does not react to a cancel request is terminated.
 
 use tidegate_sql::{BoxFuture, RoleName};
 
 /// Identifies a backend (PostgreSQL, `BackendKeyData`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Backend {
-    /// The role that logged in. After a failover the process id may belong to a backend of another
-    /// role.
+    /// The role that logged in. It is compared before the backend is terminated, because after a
+    /// failover the process id may belong to a backend of another role.
     pub role: RoleName,
     /// The process id, for `pg_terminate_backend`.
     pub process_id: i32,
@@ -35,7 +35,7 @@ pub enum TerminateOutcome {
     Unknown,
 }
 
-/// Terminates backends on a connection that no tenant can block.
+/// Terminates backends. Uses a connection that no tenant can block.
 pub trait Terminator: Send + Sync {
     /// Calls `pg_terminate_backend` for the backend if it has this process id and role. Logs
     /// failures.

@@ -122,7 +122,8 @@ impl ServerCertVerifier for Verifier {
         let verdict =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verdict {
-            // The chain is verified before the name, so after this error the chain is valid.
+            // The chain is verified before the name, so an error about the name means that the
+            // chain is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
@@ -158,7 +159,7 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// The hash of a certificate (DER) with the hash function of its signature (RFC 5929 section 4.1).
-/// `None` if the certificate cannot be parsed or its signature has no such function.
+/// `None` if the certificate cannot be parsed, or if the hash function is unknown.
 pub fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OID … } … }
     let (body, _) = der(certificate)?;

@@ -55,8 +55,8 @@ pub struct Authenticators {
 struct KnownTenant {
     database: DatabaseName,
     state: Arc<TenantState>,
-    /// Whether a request has needed the decision since the list of known tenants was most recently
-    /// made.
+    /// Whether a request has needed the decision since the previous call of
+    /// [`Authenticators::known_tenants`].
     used: bool,
 }
 
@@ -137,12 +137,12 @@ impl Authenticators {
     /// Reads which roles, memberships and settings of the cluster have changed, and updates the
     /// cached decisions. Call this function within a second after roles have changed.
     ///
-    /// If only users without further attributes and memberships were added, reads only these users.
-    /// After any other change, compares the roles of all tenants. A tenant whose roles have changed
-    /// needs a new decision. This function makes the new decision only for tenants whose decision a
-    /// request has used since the previous call of this function or of [`Self::decide_outdated`].
-    /// For any other tenant the next request makes it, because a thousand decisions here would
-    /// delay the check of logins, which runs next.
+    /// If only plain users were added, that is, users without further attributes and memberships,
+    /// reads only these users. After any other change, compares the roles of all tenants. A tenant
+    /// whose roles have changed needs a new decision. This function makes the decision only if a
+    /// request has used the tenant's old decision since the previous call of this function or of
+    /// [`Self::decide_outdated`]. Otherwise the tenant's next request makes it: a thousand
+    /// decisions here would delay the check of logins, which runs next.
     ///
     /// # Errors
     ///
@@ -182,9 +182,8 @@ impl Authenticators {
         tenants.iter().map(known).collect()
     }
 
-    /// Decides again for tenants whose decision is outdated. Adds the new `users` (OIDs of roles,
-    /// by tenant) to the cached decisions of the other tenants. These users have no further
-    /// attributes or memberships.
+    /// Decides again for tenants whose decision is outdated. Adds the new plain users in `users`
+    /// (OIDs of roles, by tenant) to the cached decisions of the other tenants.
     async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
         for KnownTenant {
             database, state, ..

@@ -37,11 +37,12 @@ pub(super) struct TenantState {
     deciding: tokio::sync::Mutex<()>,
 }
 
-/// A decision whether the users of a database share connections.
+/// The decision whether the users of a database share connections.
 pub(super) struct CachedDecision {
     /// The reasons for which connections are not shared; empty if they are shared.
     objections: Vec<Objection>,
-    /// One entry for each authenticator that cannot be used. Its users log in as themselves.
+    /// One entry for each authenticator that cannot be used. The users of such an authenticator log
+    /// in as themselves.
     unusable: Vec<Objection>,
     /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
@@ -136,7 +137,7 @@ impl TenantState {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Requires a new decision before the next use.
+    /// Marks the decision as expired, so that the next caller decides again.
     pub(super) fn expire(&self) {
         self.expired.store(true, Ordering::Release);
     }
@@ -245,7 +246,8 @@ impl CachedDecision {
         }
     }
 
-    /// The same decision, marked as outdated, and valid for a later count of invalidations.
+    /// The same decision, marked as outdated. It is valid while [`TenantState::invalidations`]
+    /// equals `invalidations`.
     fn renewed(&self, invalidations: u64) -> Self {
         Self {
             objections: Vec::new(),

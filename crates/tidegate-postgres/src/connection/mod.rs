@@ -153,8 +153,8 @@ impl Connection {
             ConnectionState::Idle => {}
         }
         // The data may be a notice, a changed setting after a reload of the configuration, or the
-        // end of the session. The connection is given up in any case, because opening a new one is
-        // simpler than distinguishing the three.
+        // end of the session. The connection is closed in all three cases, because opening a new
+        // one is simpler than distinguishing them.
         if self.channel.is_readable() {
             self.mark_closed();
         }
@@ -239,8 +239,8 @@ impl Connection {
         };
         self.session.ready_received(transaction);
         if self.session.prefix.end() {
-            // The failed message may have been the Parse of an internal command, so it is unknown
-            // which of these commands are prepared.
+            // A command of the prefix has failed. It may have failed at its Parse, so it is unknown
+            // which internal commands are prepared.
             self.forget_internal();
             // Sealing has failed. SQL of the user may have replaced the prepared statement that
             // seals claims with one that reads the token. The token is valid as long as the backend

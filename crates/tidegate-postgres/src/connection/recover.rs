@@ -49,8 +49,8 @@ impl Connection {
     }
 
     /// Prepares the connection for a second attempt to run a statement. A connection of members is
-    /// reset, because code of the first attempt may have replaced the statement that seals the
-    /// claims. It may also have raised the error on purpose to get a second attempt.
+    /// reset, because code that the first attempt ran may have replaced the statement that seals
+    /// the claims. This code may also have raised the error on purpose to get a second attempt.
     pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
@@ -154,8 +154,8 @@ impl Connection {
             match self.next(Some(deadline)).await {
                 Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
                 Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => {
-                    // A statement of the caller deallocated the prepared `CHECK`. The next reset
-                    // prepares it again.
+                    // SQLSTATE 26000 means that a statement of the caller deallocated the prepared
+                    // `CHECK`. The next reset prepares it again.
                     if !ServerError::read(self.channel.inbound.body()).is("26000") {
                         return false;
                     }
@@ -188,7 +188,7 @@ async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
 enum Errors {
     /// Errors are ignored, because the statement was cancelled.
     Expected,
-    /// An error makes the reset fail, because its statements are the service's own. The exception
-    /// is 26000: the caller's statement may have deallocated the prepared `CHECK`.
+    /// An error makes the reset fail, because a reset runs only statements of the service. The
+    /// exception is 26000: the caller's statement may have deallocated the prepared `CHECK`.
     Fatal,
 }

@@ -40,8 +40,8 @@ impl Connection {
         let checks_first = discards && self.session.is_sealing();
         let seeds = side_effects >= SideEffects::Everything && !checks_first;
         if checks_first {
-            // A full reset needs no check, because `DISCARD ALL` drops the statements that the
-            // check looks for.
+            // `DISCARD ALL` drops the statements that the check looks for. So in a session of
+            // members the check runs before it.
             self.push_check();
             self.sync();
         }

@@ -22,8 +22,8 @@ pub(crate) enum TransactionStatus {
 }
 
 /// How long a session that seals claims of members may be used for pure reads before it is reset.
-/// It equals the time for which the untrusted names of a database are valid: for this time, a read
-/// may count as pure although it runs new code.
+/// It equals the time for which the untrusted names of a database are valid: during this time, a
+/// read may count as pure although it runs new code.
 const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 
 /// Which queued messages have no response yet. `outstanding` is the number of expected
@@ -99,8 +99,8 @@ impl SessionState {
         self.sealing
     }
 
-    /// Whether the session must be reset before its next use because it seals claims of members and
-    /// was not reset for too long.
+    /// Whether the session must be reset before its next use, because it seals claims of members
+    /// and its most recent reset is too long ago.
     pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }

@@ -119,7 +119,7 @@ impl LoginStates {
                 changed.push(key);
             }
         }
-        // Connections may have been opened during the query.
+        // Connections may have been opened during the query, so the keys are read again.
         let held: HashSet<_> = pool.keys().into_iter().collect();
         known.retain(|key, _| held.contains(key));
         changed

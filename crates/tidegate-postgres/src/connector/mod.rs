@@ -19,14 +19,14 @@ pub use login_state::LOGIN_STATE;
 /// The credential with which a role logs in.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The password, such as [`crate::role_password`] derives.
+    /// The password, for example from [`crate::role_password`].
     pub password: Secret,
     /// The startup parameters of the role's sessions.
     pub startup: StartupParameters,
     /// The state of the login ([`LOGIN_STATE`]); `None` if it was not read.
     /// [`crate::UserExecutor::check_logins`] compares it with the current state.
     pub state: Option<String>,
-    /// Whether the role may log in to the database with the right password.
+    /// What is known to prevent the login to the database with the right password, if anything.
     pub admission: Admission,
 }
 
@@ -42,8 +42,8 @@ impl Credential {
     }
 }
 
-/// Whether a role may log in to a database. PostgreSQL reports the same error (28P01) for a role
-/// that does not exist, for an expired role, and for a wrong password.
+/// Whether a role may log in to a database. PostgreSQL's error does not show this: it is the same
+/// (28P01) for a role that does not exist, for an expired role, and for a wrong password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Nothing is known that prevents the login.
@@ -55,7 +55,7 @@ pub enum Admission {
     NoDatabase,
 }
 
-/// The role may not log in on the primary, so it does not log in on a replica.
+/// The role may not log in on the primary. The service therefore does not log it in on a replica.
 #[derive(Debug, thiserror::Error)]
 #[error("the role may not log in on the primary")]
 struct LockedOut;
@@ -174,8 +174,8 @@ impl Connector for RoleConnector {
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
-        // A connection to a standby is not reused: after a failover, a new connection reaches the
-        // primary.
+        // A connection to a standby is reused only if it is for a replica. After a failover, a new
+        // connection reaches the primary.
         let is_refused = connection.is_in_recovery() && !self.for_replica;
         if is_refused || !connection.is_current() {
             return Recycle::Discard;

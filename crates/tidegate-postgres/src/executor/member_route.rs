@@ -12,8 +12,8 @@ use crate::claims_key::ClaimsKey;
 use crate::statement::is_refused_seal;
 
 impl UserExecutor {
-    /// The route of a connection that logged in as the caller's role, or for a member as the role
-    /// of the group.
+    /// The route for a connection that logged in as the caller's role. For a member, the connection
+    /// logged in as the role of the member's group.
     pub(super) async fn own_route(&self, login: &Login) -> Result<Route> {
         match &login.role_use {
             RoleUse::Member(member) => self.member_route(login, member, false).await,

@@ -1,5 +1,5 @@
-//! The executor runs the statements of each principal on connections for this principal. Statements
-//! of users outside of explicit transactions start in this module.
+//! The executor runs the statements of each principal on connections for this principal. A user's
+//! statement that belongs to no explicit transaction starts in this module.
 
 mod caller_limit;
 mod capacity;
@@ -224,7 +224,8 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        // `begin` does not know the statements, so it must not choose a shared connection.
+        // For text of Tidegate, `begin` chooses a shared connection. This must not happen here,
+        // because this statement may be unsuitable for a shared connection.
         let author = match options.author {
             Author::Service => Author::Owner,
             author => author,

@@ -36,8 +36,8 @@ impl UserExecutor {
             Enqueued::Full => {
                 // The only open connection of a role is not multiplexed if the role may open more.
                 // If it were multiplexed, requests that need a connection of their own could not
-                // get it. Fewer requests would then be served than if all took turns on this
-                // connection.
+                // get it. Fewer requests would then be served than if all requests took turns on
+                // this connection.
                 if self.pool.can_use_one_alone(&route.login) {
                     let (users, login) = (self.clone(), route.login.clone());
                     in_flight.open(&tasks, &metadata, || async move {

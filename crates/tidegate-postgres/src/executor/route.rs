@@ -38,8 +38,8 @@ pub trait Authentication: Send + Sync {
         role: &'a RoleName,
     ) -> BoxFuture<'a, Option<RoleName>>;
 
-    /// Requires a new decision before the next statement, because a definition or a privilege may
-    /// have changed.
+    /// Invalidates the decision about a database, because a definition or a privilege may have
+    /// changed. The next statement then needs a new decision.
     fn invalidate(&self, database: &DatabaseName);
 
     /// Reports that PostgreSQL refuses the login of an authenticator.
@@ -193,8 +193,8 @@ impl Route {
         matches!(self.switch, RouteSwitch::Role(..))
     }
 
-    /// A copy of this route, and the key of this route. The copy is for a second attempt, which
-    /// needs another key. `None` if the route seals no claims.
+    /// A copy of this route and its key, for a second attempt with another key. `None` if the route
+    /// seals no claims.
     pub(super) fn sealed(&self) -> Option<(Self, ClaimsKey)> {
         match self.switch {
             RouteSwitch::Claims(_, key) => Some((self.clone(), key)),

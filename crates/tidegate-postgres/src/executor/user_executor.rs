@@ -70,8 +70,8 @@ impl UserExecutor {
         self
     }
 
-    /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
-    /// Without `authentication`, only the owner, the default user and members have shared
+    /// Sets `authentication`, which decides about shared connections for text of Tidegate and of
+    /// tenants' owners. Without it, only the owner, the default user and members have shared
     /// connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
@@ -286,7 +286,7 @@ impl UserExecutor {
         };
         let pooled = self.acquire(&route.login, wait).await;
         let pooled = pooled.map_err(|error| match error {
-            // The authenticator may not exist, may be locked, or may have another password. The
+            // Perhaps the authenticator does not exist, is locked, or has another password. The
             // user's own login is tried instead.
             Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 self.login_refused(&route.login, &error);
@@ -331,7 +331,7 @@ impl UserExecutor {
                 return Ok(pooled);
             }
             // The pool also hands out connections whose reset was sent but has no response yet, so
-            // recovery may have to wait for it.
+            // recovery may have to wait for the response.
             let terminator = self.pool.connector().terminator();
             if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
                 return Ok(pooled);

@@ -50,7 +50,7 @@ pub(crate) struct MetadataCache {
     /// Counts the statements and transactions that ended on this node and whose text calls
     /// functions that may be user-defined.
     calls: AtomicU64,
-    /// Descriptions from before this generation are invalid.
+    /// Descriptions that were read in an earlier generation than this are invalid.
     valid_from: AtomicU64,
     /// Decides which statements may have side effects that their text does not show.
     pub(crate) purity: Arc<PurityCache>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use postgres_types::{Field, FromSql, Kind};
 use tidegate_values::{RawRow, Type};
 
-/// The deepest nesting of types that is built. Types in practice are less deeply nested.
+/// The maximum depth to which nested types are built. Types in practice are less deeply nested.
 const DEEPEST: usize = 32;
 
 macro_rules! tree {

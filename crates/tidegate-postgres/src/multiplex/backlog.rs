@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// The expected time of all pipelines on a connection, unless a caller is patient. A pipeline that
-/// would exceed it gets a connection of its own, which another backend serves.
+/// The limit on the time that all pipelines of a connection together are expected to take, unless
+/// the caller allows a longer time. A pipeline beyond the limit gets a connection of its own, which
+/// another backend serves.
 pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
@@ -12,7 +13,7 @@ const MAX_PIPELINES: usize = 64;
 #[derive(Default)]
 pub(super) struct Backlog {
     pipelines: usize,
-    /// The total time that they are expected to take.
+    /// The time that all these pipelines together are expected to take.
     expected: Duration,
 }
 
@@ -29,8 +30,8 @@ impl Backlog {
         self.pipelines == 0 || self.expected().is_some_and(|expected| expected < limit)
     }
 
-    /// Whether the response to a pipeline that takes the time `expected` would come soon enough.
-    /// The limit is [`MAX_BACKLOG`], or `limit` if this is longer.
+    /// Whether a pipeline that takes the time `expected` would get its response soon enough: within
+    /// [`MAX_BACKLOG`] or `limit`, whichever is longer.
     pub(super) fn responds_in_time(&self, expected: Duration, limit: Duration) -> bool {
         self.pipelines == 0 || self.expected + expected <= limit.max(MAX_BACKLOG)
     }

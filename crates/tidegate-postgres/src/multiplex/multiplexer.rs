@@ -140,9 +140,9 @@ impl InFlightGuard {
         Enqueued::Full
     }
 
-    /// Queues a pipeline on the multiplexed connection with the shortest backlog, as
-    /// [`Self::enqueue`] does. A connection of its own would cost PostgreSQL more, because a backend
-    /// would be woken for this pipeline only.
+    /// Does the same as [`Self::enqueue`] on the multiplexed connection with the shortest backlog.
+    /// Running the pipeline on a connection of its own would cost PostgreSQL more, because a
+    /// backend would be woken for this pipeline only.
     pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
         // longer, because only the end of the last one matters.

@@ -94,8 +94,9 @@ impl SlotClaim {
         &self.slot
     }
 
-    /// Takes the queue out of the slot, so that it accepts no more pipelines. `failed` says whether
-    /// the connection failed; the slot then stays empty for a while after the claim is dropped.
+    /// Takes the queue out of the slot, which then accepts no more pipelines. `failed` says whether
+    /// the connection failed. If it failed, the slot stays empty for a while after the claim is
+    /// dropped.
     pub(super) fn close(&mut self, failed: bool) -> Option<SendQueue> {
         self.failed = failed;
         self.slot.state.lock().queue.take()

@@ -67,8 +67,8 @@ struct CachedNames {
     counted_from: Option<Instant>,
 }
 
-/// Caches whether a statement mentions one of the names, for one version of the names. The value is
-/// twice the version, plus 1 if the statement mentions a name.
+/// Caches whether a statement mentions one of the names (such as the untrusted names), for one
+/// version of the names. The value is twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
@@ -229,8 +229,9 @@ impl PurityCache {
         self.query_if_changed(&source, source.fingerprint()).await
     }
 
-    /// Reads the names, unless the fingerprint shows that they have not changed. The fingerprint
-    /// must not be read before this function is called; otherwise a definition could be missed.
+    /// Reads the names, unless the fingerprint shows that they have not changed. The future
+    /// `fingerprint` must not start to read before this function polls it; otherwise a definition
+    /// could be missed.
     async fn query_if_changed(
         &self,
         source: &PurityQuery<'_>,

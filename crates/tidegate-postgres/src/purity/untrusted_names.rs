@@ -73,8 +73,9 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) 
             "function" => untrusted.add_function(name, text == "true"),
             "operator" => untrusted.add_operator(name),
             "type" if !calls_unknown(text, claims) => {}
-            // A cast or type check can run in any statement, because a text shows neither implicit
-            // casts nor the types of values.
+            // The other definitions are casts that call a function, and types whose check calls
+            // unknown code. The text of a statement shows neither implicit casts nor the types of
+            // values, so any statement may run this code.
             _ => untrusted.add_everything(),
         }
     }

@@ -139,11 +139,12 @@ impl ReplicatedExecutor {
     }
 }
 
-/// Why the statements of a pipeline did not run on a replica.
+/// Why the statements of a pipeline failed on a replica.
 enum ReplicaFailure {
     /// The sinks have received nothing yet, so the statements can run again. They may succeed on
     /// the primary.
     Again(Error),
+    /// The error is reported, and the statements do not run again.
     Final(PipelineError),
 }
 
@@ -191,8 +192,8 @@ async fn run_on(
 
 /// Whether a second attempt on the primary is useless, because the primary would report the same
 /// error, or because the client no longer waits. All other errors may come from the replica's
-/// state. It may not have replayed a definition or a grant yet, may have cancelled the read because
-/// of the replay, may have refused a function, or may be gone.
+/// state: the replica may not have replayed a definition or a grant yet, may have cancelled the
+/// read because of the replay, may have refused a function, or may be gone.
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Input(_) | Error::Deadline | Error::SinkClosed | Error::ResultTooLarge(_) => true,

@@ -55,7 +55,7 @@ impl<'a> HeldRows<'a> {
         self.passes.clone()
     }
 
-    /// Whether the rows exceeded the limit and are no longer held back.
+    /// Whether the read was stopped because its rows exceeded the limit.
     pub(super) fn gave_up(&self) -> bool {
         self.gave_up
     }

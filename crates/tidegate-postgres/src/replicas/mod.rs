@@ -2,7 +2,7 @@
 //!
 //! A read goes to a replica only if the replica has replayed everything that the read must see. A
 //! task for each replica keeps track of the position up to which the replica has replayed the WAL,
-//! so no read waits for this position. If no replica is far enough, or a replica fails, the read
+//! so no read has to query this position. If no replica is far enough, or a replica fails, the read
 //! runs on the primary.
 
 mod decisions;
@@ -34,7 +34,7 @@ pub use decisions::PrimaryDecisions;
 pub use executor::ReplicatedExecutor;
 pub use replica::ReplicaStatus;
 
-/// The delay before the primary is queried again for the position after a definition.
+/// The delay before the next attempt, after the primary could not be queried for its position.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The replicas of a cluster, and the position of each session's most recent write.
@@ -114,9 +114,9 @@ impl Replicas {
         in_turn.find(|replica| replica.has(&login.database, needed))
     }
 
-    /// Records that the session may have written. If the position is not known, the session reads
-    /// from the primary. After an error that leaves the outcome of the statement open, the position
-    /// is not known, because PostgreSQL may still commit.
+    /// Records that the session may have written. If the position of the write is not known, the
+    /// session then reads from the primary. After an error that leaves the outcome of the statement
+    /// open, the position is not known, because PostgreSQL may still commit.
     async fn wrote(&self, login: &Login, error: Option<&Error>) {
         let is_open = matches!(error, Some(Error::Deadline | Error::Unavailable { .. }));
         let position = if is_open {

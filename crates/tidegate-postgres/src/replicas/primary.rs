@@ -66,7 +66,7 @@ impl Primary {
         WalPosition(u64::MAX)
     }
 
-    /// The positions of the primary.
+    /// Queries the primary for its positions.
     pub(super) async fn ask(&self) -> Result<WrittenWal, ConnectError> {
         let timed_out = Err(ConnectError::TimedOut(LIMIT));
         let connection = match timeout(LIMIT, self.connection()).await {

@@ -81,7 +81,8 @@ impl Replica {
 
     /// Whether the replica has replayed everything up to `needed`, and all definitions of the
     /// database that are known to have changed. If the replica has replayed such definitions since
-    /// the previous call, clears the cached data of the database, which may be older than they are.
+    /// the previous call, clears the cached data of the database, which may be older than these
+    /// definitions.
     pub(super) fn has(&self, database: &DatabaseName, needed: WalPosition) -> bool {
         let Some(replayed) = self.replayed().filter(|replayed| *replayed >= needed) else {
             return false;

@@ -9,8 +9,8 @@ use crate::connection::{Connection, TransactionStatus};
 use crate::statement::{AttemptError, RunError, SideEffects, StatementTask, TransactionPosition};
 
 impl Connection {
-    /// Commits the transaction. If a reset is due, it is queued after the COMMIT. PostgreSQL checks
-    /// deferred constraints at the COMMIT.
+    /// Commits the transaction. Deferred constraints are checked at the COMMIT, so it may fail. If
+    /// a reset is due, it is queued after the COMMIT.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         self.simple("COMMIT");
         if self.session.side_effects().is_reset_due() {

@@ -77,7 +77,8 @@ impl Connection {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
-        // The prepared statement caches whether its text mentions untrusted names.
+        // This is recorded only now, because the prepared statement caches whether its text
+        // mentions untrusted names.
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
@@ -140,7 +141,8 @@ impl Connection {
             };
             if self.session.prefix.is_pending() && self.handle_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
-                    // After the error, PostgreSQL skips everything up to the Sync.
+                    // After the error, PostgreSQL skips everything up to the Sync, so the Sync is
+                    // queued now.
                     self.end_pipeline(run);
                 }
                 continue;

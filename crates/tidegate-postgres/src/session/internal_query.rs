@@ -23,13 +23,13 @@ pub(crate) struct InternalQuery<'a> {
     /// The switch to the caller, if the connection needs one and no transaction is open.
     pub(crate) switch: Option<CallerSwitch<'a>>,
     /// Whether the query stays prepared. It must not stay prepared on a connection that runs texts
-    /// of callers, because they could replace the prepared statement.
+    /// of callers, because such a text could replace the prepared statement.
     pub(crate) is_kept: bool,
     pub(crate) deadline: Option<Instant>,
 }
 
 impl Connection {
-    /// Runs an internal query and passes each row of `columns` binary values to `take`.
+    /// Runs an internal query, and passes each row to `take`. A row has `columns` binary values.
     ///
     /// The outer error is an error of the connection. The inner error is an error that PostgreSQL
     /// reported for the query.

@@ -15,11 +15,11 @@ pub(crate) struct PipelineRequest<'a> {
 }
 
 impl PipelineRequest<'_> {
-    /// Whether all statements may be sent in one write. Each of them must be a read or a write with
-    /// at least one parameter set, so that none can end the transaction. Only the last statement
-    /// may change name resolution, because PostgreSQL cannot be queried about name resolution
-    /// between two statements. If `trusted` is true, no statement is suspected of changing name
-    /// resolution.
+    /// Whether all statements may be sent in one write. Each of them must be a read or a write,
+    /// which cannot end the transaction, and must have at least one parameter set. Only the last
+    /// statement may change name resolution, because PostgreSQL cannot be queried about name
+    /// resolution between two statements. If `trusted` is true, no statement is assumed to change
+    /// name resolution.
     pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
         let count = self.tasks.len();
         self.tasks.iter().enumerate().all(|(index, task)| {

@@ -50,7 +50,7 @@ pub(super) struct PipelineRun<'a> {
     pub(super) refused: Option<(usize, Error)>,
 }
 
-/// Whether the end of the transaction has been queued.
+/// How far the end of the transaction has been queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransactionEnd {
     /// The end is not queued, because parameter sets are still to be queued.
@@ -123,9 +123,10 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Handles the result of a sink. If the commit does not wait for the sinks, an error of a sink
-    /// cannot stop the commit. If so, this function stores the error and returns `None`; the
-    /// pipeline then discards further rows and waits for the outcome of the transaction.
+    /// Handles the result of a sink. An error of the sink is returned, unless it cannot stop the
+    /// commit, because the commit does not wait for the sinks. In this case the error is stored,
+    /// and `Ok(None)` is returned. The pipeline then discards further rows and waits for the
+    /// outcome of the transaction.
     fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(result) => Ok(Some(result)),
@@ -189,7 +190,8 @@ impl Connection {
             } else if !self.handle_asynchronous(tag)? {
                 self.take_step(tag, run, sinks).await?;
             } else if self.session.prefix.is_refused() {
-                // After the error, PostgreSQL skips everything up to the Sync.
+                // After the error, PostgreSQL skips everything up to the Sync, so the Sync is
+                // queued now.
                 self.end_steps(run)?;
             }
         }

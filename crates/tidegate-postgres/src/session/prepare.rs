@@ -241,8 +241,8 @@ impl Connection {
     }
 }
 
-/// Appends a Close for each prepared statement that the cache no longer holds, and a Parse, to a
-/// buffer.
+/// Appends to `out` a Close for each prepared statement that the cache no longer holds, then a
+/// Parse.
 pub(crate) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,

@@ -217,7 +217,7 @@ impl StatementCache {
             .extend(self.role_plans.remove_prepared(prepared));
     }
 
-    /// Closes a statement that was not added to the cache.
+    /// Lets a later pipeline close a prepared statement that was not added to the cache.
     pub(crate) fn discard(&mut self, name: &str) {
         if !name.is_empty() {
             self.dropped.push(name.to_owned());
@@ -278,8 +278,8 @@ impl StatementCache {
     }
 }
 
-/// Whether a statement may be sent with an unconfirmed description. It must be repeatable, or
-/// return no rows whose description could be wrong.
+/// Whether a statement may be sent with an unconfirmed description, which may be wrong. It must be a
+/// read that may run again, or a write that returns no rows.
 fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
     match task.bound.statement.kind() {
         Kind::Read => task.bound.purity() == Purity::Stateless,

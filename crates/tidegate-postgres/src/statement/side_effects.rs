@@ -12,8 +12,8 @@ pub(crate) enum SideEffects {
     /// Pure reads have run. The session needs a reset only before another OAuth session of the user
     /// uses it.
     Reads,
-    /// Settings, temporary tables, cursors, locks, channels or sequence values may be left in the
-    /// session.
+    /// Settings, temporary tables, cursors, locks, `LISTEN` channels or sequence values may be left
+    /// in the session.
     Session,
     /// Prepared statements may be left, too.
     Statements,
@@ -27,8 +27,8 @@ impl SideEffects {
     /// The side effects that a statement may have. `role_use` says which callers share the
     /// connection's role. `impure` says whether the statement mentions an untrusted name.
     ///
-    /// A call can run any code. An `impure` statement, such as a write to a table with triggers,
-    /// can run any code too.
+    /// A statement that calls a user-defined function can run any code, and so can an `impure`
+    /// statement, such as a write to a table with triggers.
     pub(crate) fn of(statement: &BoundStatement, role_use: &RoleUse, impure: bool) -> Self {
         let harmless = !impure && leaves_nothing(statement, role_use);
         match (role_use.is_reset_fully(), harmless) {
@@ -46,9 +46,9 @@ impl SideEffects {
     }
 }
 
-/// Whether names resolve as at the start of the session: with the same `search_path`, the same
-/// role, and no temporary tables. Each variant is further from the initial state than the variant
-/// before it.
+/// What is known about whether names resolve as at the start of the session: with the same
+/// `search_path`, the same role, and no temporary tables. Each variant is further from the initial
+/// state than the variant before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {
     /// Names resolve as at the start of the session.
@@ -70,7 +70,8 @@ impl NameResolution {
         let statement = &bound.statement;
         match statement.kind() {
             Kind::Read | Kind::Write if !statement.is_plain() => Self::Unknown,
-            // A hint can name a domain, whose check may call user-defined code.
+            // `is_stateless` includes the type hints: a hint can name a domain, whose check may
+            // call user-defined code.
             Kind::Read if !impure && is_stateless(bound) => Self::Initial,
             Kind::Read | Kind::Write => Self::ProbablyInitial,
             Kind::Procedural | Kind::Other => Self::Unknown,

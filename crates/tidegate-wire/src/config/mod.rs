@@ -38,11 +38,11 @@ pub struct Config {
     pub control_database: DatabaseName,
     /// How many nodes are expected to share the cluster's connections.
     pub nodes: u32,
-    /// The permits for sessions of administration, which are open outside of any pool. Clones share
-    /// the permits.
+    /// The permits for administration sessions, which belong to no pool. Clones share the permits.
     pub sessions: Arc<Semaphore>,
-    /// The number of ordinary sessions that read the changes of databases from outboxes. Clones
-    /// share this number.
+    /// The number of administration sessions that are open for a long time, to read the changes of
+    /// a database or positions of the WAL. They need no permit of `sessions`. Clones share this
+    /// number.
     pub streams: Arc<AtomicUsize>,
     /// The time limit for opening a connection.
     pub connect_timeout: Duration,
@@ -75,7 +75,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether the data stays on this machine.
+    /// Whether the address is on this machine.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Unix { .. } => true,
@@ -143,12 +143,12 @@ impl Config {
     ///
     /// With several hosts a server in recovery is refused, unless `target_session_attrs` is `any`.
     /// A `host` parameter or a percent-encoded host that starts with `/` is a socket directory. The
-    /// default `sslmode` is `verify-full`, or `prefer` on this machine.
+    /// default `sslmode` is `prefer` if all hosts are on this machine, and otherwise `verify-full`.
     pub fn from_url(url: &str) -> Result<Self, ConfigError> {
         url::parse(url)
     }
 
-    /// Whether the data stays on this machine.
+    /// Whether all addresses are on this machine.
     pub fn is_local(&self) -> bool {
         self.targets.iter().all(Target::is_local)
     }

@@ -19,8 +19,8 @@ pub enum ConfigError {
     /// A percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
-    /// The user or password contains a character that ends this part of the URI and must be
-    /// percent-encoded.
+    /// The user or password contains a character that must be percent-encoded, because it would end
+    /// this part of the URI.
     #[error(
         "the URL's user or password has a character that must be encoded: / as %2F, ? as %3F, @ as \
          %40"
