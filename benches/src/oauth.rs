@@ -183,7 +183,8 @@ async fn storm(service: &Service, connections: usize, time: Duration) -> Result<
     let p99 = (percentile(&idle, 0.99), percentile(&stormy, 0.99));
     println!(
         "oauth login storm: queries p50 {:.2} -> {:.2} ms, p99 {:.2} -> {:.2} ms, {:.2} times; \
-         {PEOPLE} people, {checked} passwords checked (p99 {:.0} ms), {refused} told to come back",
+         {PEOPLE} people, {checked} passwords checked (p99 {:.0} ms), \
+         {refused} refused with 429 or 503",
         percentile(&idle, 0.5),
         percentile(&stormy, 0.5),
         p99.0,
