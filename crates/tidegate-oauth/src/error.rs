@@ -90,7 +90,7 @@ pub enum Error {
     /// The device code is unknown, used, or was issued to another client.
     #[error("invalid device code")]
     InvalidDeviceCode,
-    /// No device waits with this user code.
+    /// No device waits for approval with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
     /// This client requires a second factor, but requests of this grant have no parameter for the
@@ -145,7 +145,7 @@ pub enum Error {
         /// How long to wait until the key can become active.
         wait: Duration,
     },
-    /// The error of `tidegate-identity` or of a port, such as a wrong password or an unavailable
+    /// An error of `tidegate-identity` or of a port, such as a wrong password or an unavailable
     /// store.
     #[error(transparent)]
     Identity(#[from] IdentityError),

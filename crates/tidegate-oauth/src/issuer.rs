@@ -203,7 +203,8 @@ impl Issuer {
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
-    /// The claims of an access token that one of the issuer's keys has signed, expired or not.
+    /// The claims of an access token that was signed with one of the issuer's keys. The token may
+    /// have expired.
     fn decode_signed(&self, token: &str) -> Result<Arc<Claims>> {
         if token.len() > token::MAX_LENGTH {
             return Err(Error::InvalidToken(TokenError::TooLong));
@@ -222,8 +223,8 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The JSON text of a JWK set (RFC 7517) of the public keys. The text changes only when keys
-    /// change, so it may be cached for minutes.
+    /// The issuer's public keys, as the JSON text of a JWK set (RFC 7517). The text changes only
+    /// when keys change, so it may be cached for minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()
     }

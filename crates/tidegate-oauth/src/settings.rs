@@ -49,7 +49,7 @@ pub struct Lifetimes {
     pub access_token: Duration,
     /// How long a session lives without a refresh.
     pub session_idle: Duration,
-    /// How long a session lives at most, with refreshes.
+    /// How long a session lives at most, even if it is refreshed.
     pub session: Duration,
     /// Tolerated clock skew between two nodes.
     pub leeway: Duration,

@@ -20,8 +20,8 @@ impl Issuer {
         }
     }
 
-    /// The client with the id `id` from a request. The id may have any length. `None` if there is
-    /// no such client.
+    /// The client with this id; `None` if there is no such client. The id comes from a request and
+    /// may have any length.
     pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
         if id.len() > MAX_ID_LENGTH {
             return Ok(None);

@@ -69,7 +69,7 @@ impl OpenIdRequest {
         self.prompts.contains(&prompt)
     }
 
-    /// The user name that the client expects to sign in.
+    /// The user name that the client suggests for the sign-in.
     pub fn login_hint(&self) -> Option<&str> {
         self.login_hint.as_deref()
     }
@@ -148,9 +148,9 @@ impl Issuer {
     }
 }
 
-/// Refuses request objects (section 6) and registrations (section 7) with
-/// [`Error::UnsupportedParameter`]. This function must be called before missing parameters are
-/// reported, because a request object may contain parameters that the request itself lacks.
+/// Fails with [`Error::UnsupportedParameter`] if the request has a request object (section 6) or a
+/// registration (section 7). Must be called before missing parameters are reported, because a
+/// request object may contain parameters that the request itself lacks.
 pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
     if !scopes.has("openid") {
         return Ok(());

@@ -67,8 +67,8 @@ impl Issuer {
         Ok((client, link))
     }
 
-    /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
-    /// Returns the new cookie and the path to go to.
+    /// Creates the account of a sign-up link and signs the browser in. A link can be used only
+    /// once. Returns the new cookie and the path to go to.
     ///
     /// Errors: those of [`sign_up_link`](Self::sign_up_link), and those of
     /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
@@ -85,8 +85,7 @@ impl Issuer {
     }
 }
 
-/// Checks that users of this database may sign up through the client; otherwise
-/// [`Error::SignUpClosed`].
+/// Fails with [`Error::SignUpClosed`] if users of this database may not sign up through the client.
 fn require_open(client: &Client, database: &str) -> Result<()> {
     if client.allow_signup && client.belongs_to(database) {
         Ok(())
