@@ -112,8 +112,8 @@ pub enum TokenError {
 }
 
 impl FetchError {
-    /// The kind of failure, without the URL and the cause, which can tell an owner of a tenant about
-    /// the network of the service.
+    /// The kind of failure, without the URL and the cause. These could reveal the network of the
+    /// service to the owner of a tenant.
     pub fn kind(&self) -> String {
         match self {
             Self::PrivateAddress(_) | Self::Request { .. } => {

@@ -37,7 +37,7 @@ pub(crate) struct KeySetDocument {
     keys: Vec<Value>,
 }
 
-/// A member of a key set (RFC 7518, section 6; RFC 8037, section 2).
+/// A key as a key set describes it (RFC 7518, section 6; RFC 8037, section 2).
 #[derive(Deserialize)]
 struct Jwk {
     kty: String,

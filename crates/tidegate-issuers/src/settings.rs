@@ -118,8 +118,9 @@ impl IssuerSettings {
         (&self.issuer, &self.audience_claim, &self.audience)
     }
 
-    /// Whether a token can be for both settings because of one audience in the same claim. A token
-    /// that names an audience of each can be for both without such an overlap.
+    /// Whether both settings have the same issuer, the same audience claim and an audience in
+    /// common. Then a token for this audience is accepted with both settings. A token for several
+    /// audiences may be accepted with both settings even without an audience in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.issuer == other.issuer
             && self.audience_claim == other.audience_claim
@@ -187,8 +188,8 @@ fn check_count(member: &'static str, found: usize, most: usize) -> Result<(), Se
     })
 }
 
-/// Checks a URL to which requests are sent. The addresses of a name are checked when it is
-/// resolved.
+/// Checks a URL to which requests are sent. If its host is a name, the addresses of the host are
+/// checked later, when the name is resolved.
 pub(crate) fn check_url(
     member: &'static str,
     text: &str,

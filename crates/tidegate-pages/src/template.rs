@@ -55,7 +55,7 @@ pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>)
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
     // The policy cuts the page off from the window that opened it. Redirects do not have the
-    // policy, so a browser that is only redirected keeps its opener.
+    // policy, so the connection remains if the browser is only redirected.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response

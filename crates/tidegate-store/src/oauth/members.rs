@@ -115,8 +115,8 @@ pub(super) async fn groups(database: &Database, tenant: &str) -> Result<Vec<Stri
     database.rows(&GROUPS, &[&tenant], name).await
 }
 
-/// Adds all members or none of them, in one statement. If a name or an id is taken, returns the
-/// index in `members` of the first such member.
+/// Adds all members or none of them, in one statement. If names or ids are taken, returns the index
+/// of the first member whose name or id is taken.
 pub(super) async fn insert(database: &Database, members: &[User]) -> Result<Option<usize>> {
     let Some(first) = members.first() else {
         return Ok(None);
