@@ -22,8 +22,8 @@ const MOST_CLOCK_SKEW: u64 = 300;
 /// issuer, and do not ignore the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
-    /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
-    /// document is found by it.
+    /// The issuer's URL. Tokens must have exactly this text as the claim `iss`. The URL of the
+    /// discovery document is derived from it.
     pub issuer: String,
     /// The URL of the issuer's keys. If absent, the discovery document names it (OpenID Connect
     /// Discovery 1.0, section 4, or RFC 8414).
@@ -53,7 +53,8 @@ pub struct IssuerSettings {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The paths of the claims that policies can read, for people in a group; `None` for all. The
-    /// paths must not contain indexes. Claims that are not listed may have any size.
+    /// paths must not contain indexes. Claims that are not listed do not count for the size limit
+    /// of a person's claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.

@@ -44,8 +44,8 @@ fn parts(uri: &str) -> Option<(&str, &str)> {
     (plain && named && uri.len() <= MAX_LENGTH).then_some((scheme, rest))
 }
 
-/// Whether a host is certainly this machine: a loopback IP literal or `localhost`. DNS is not
-/// asked.
+/// Whether a host is certainly this machine: a loopback IP literal or `localhost`. No name is
+/// looked up.
 fn is_loopback(host: &str) -> bool {
     let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
     literal || host == "localhost"

@@ -68,8 +68,8 @@ pub enum GrantParameters {
 }
 
 impl TokenRequest {
-    /// Parses a token request. The scopes of a code are those of the request for the code. So in a
-    /// request that redeems a code, `scope` is ignored.
+    /// Parses a token request. In a request that redeems a code, `scope` is ignored, because the
+    /// code has the scopes of the request for which it was issued.
     ///
     /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
     /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].

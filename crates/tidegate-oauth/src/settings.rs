@@ -93,6 +93,6 @@ impl Lifetimes {
 }
 
 /// A denylist refresh also reads the sessions that ended in this period before the previous
-/// refresh. The overlap is needed because another node may have a slow transaction or a slow clock:
-/// an end with an earlier time may become visible only after a refresh that began later.
+/// refresh. If another node has a slow transaction or a slow clock, the end of such a session may
+/// have become visible only after the previous refresh.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -90,8 +90,8 @@ impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
     /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
-    /// `id_token_hint` is no error of this function, and an unknown value of `prompt` is ignored
-    /// (section 3.1.2.1).
+    /// `id_token_hint` is not an error here, and an unknown value of `prompt` is ignored (section
+    /// 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,

@@ -51,8 +51,8 @@ impl Issuer {
     /// The content of a sign-up link, to show before the account is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
-    /// [`Error::SignUpClosed`] if the client was dropped after the link was sent, even if its id
-    /// was registered again, and if the client no longer allows sign-up.
+    /// [`Error::SignUpClosed`] if the client does not allow sign-up any more, or was dropped after
+    /// the link was sent. A new client with the same id does not count.
     pub async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         Ok(self.open_sign_up_link(token).await?.1)
     }

@@ -47,7 +47,7 @@ static GROUPS: Query = Query::new(
        from groups where groups.name is not null) \
      select name from groups where name is not null order by name collate \"C\"",
 );
-// Nodes cache nothing that depends on members, so other nodes are not notified of new members.
+// New members make no cached data stale, so other nodes are not notified of them.
 static INSERT: Query = Query::new(
     "with new as (select * from pg_catalog.json_to_recordset(:members::json) \
        as new (place bigint, name text, id text, password_hash text, email text, \
