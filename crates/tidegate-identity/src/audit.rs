@@ -120,7 +120,7 @@ impl AuditEvent {
         }
     }
 
-    /// Sets the user who changed the record.
+    /// The same event with the user who changed the record; `None` for the operator.
     #[must_use]
     pub fn with_acting_user(self, actor: Option<String>) -> Self {
         Self { actor, ..self }

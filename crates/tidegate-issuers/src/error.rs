@@ -41,7 +41,7 @@ pub enum SettingsError {
         /// The index in `audience`.
         index: usize,
     },
-    /// A claim for policies is an element of an array.
+    /// A path in `claims` leads to an element of an array.
     #[error("`claims[{index}]`: {path} has an index: the path of the whole array was expected")]
     IndexedClaim {
         /// The index in `claims`.

@@ -48,7 +48,7 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether a person in a group is recorded as a member of the tenant at the first request.
-    // This member is stored only if it is true, because earlier releases refuse settings that they
+    // This setting is stored only if it is true, because earlier releases refuse settings that they
     // do not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,

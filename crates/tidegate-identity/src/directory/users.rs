@@ -242,7 +242,7 @@ impl UserDirectory {
         hasher.hash(password, &*self.ports.random).await
     }
 
-    /// Sets the hash of a user's password, as [`Self::set_password`] does.
+    /// Sets the hash of a user's password, with the same effects as [`Self::set_password`].
     pub(crate) async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
         let store = &self.ports.store;
         if !store.set_password_hash(key, None, hash).await? {

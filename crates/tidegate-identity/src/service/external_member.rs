@@ -106,7 +106,8 @@ impl IdentityService {
         // If a concurrent change prevents this update, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // The tokens of the member's own sessions name the previous group.
+                // The tokens of the member's own sessions name the previous group, so these
+                // sessions end.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self
                     .ports

@@ -46,7 +46,7 @@ pub struct OpenIdRequest {
     /// The value that the ID token repeats.
     pub(super) nonce: Option<String>,
     prompts: Vec<Prompt>,
-    /// The maximum age of the sign-in in seconds.
+    /// The maximum age of the sign-in, in seconds.
     max_age: Option<i64>,
     login_hint: Option<String>,
     hint: Hint,

@@ -166,7 +166,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
     }
     let names: [Argument<'_>; 4] = [&key.database, &key.name, &user.role, &user.id];
     let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
-    // The only other possible conflict is a second default user.
+    // If no name, role or id is taken, the conflict is a second default user.
     Ok(match taken {
         Some(false) if user.default_user => WriteOutcome::DefaultUserTaken,
         _ => WriteOutcome::Taken,
