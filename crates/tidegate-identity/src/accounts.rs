@@ -24,8 +24,8 @@ pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
-    /// lock, so that at most one change of a node waits for the cluster-wide lock. Each waiting
-    /// change occupies a connection.
+    /// lock, so at most one change of a node waits for the cluster-wide lock. While it waits, it
+    /// occupies a connection.
     next: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }

@@ -3,12 +3,13 @@
 /// The kinds of SQL that a tenant runs for anonymous callers. The SQL runs as the default user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnonymousSql {
-    /// No SQL of anonymous callers.
+    /// Run no SQL of anonymous callers.
     #[default]
     Off,
-    /// One read-only statement in each request, in a read-only transaction and with tight limits.
+    /// Run one read-only statement in each request, in a read-only transaction and with tight
+    /// limits.
     Read,
-    /// All SQL that the default user's privileges allow.
+    /// Run all SQL that the default user's privileges allow.
     On,
 }
 

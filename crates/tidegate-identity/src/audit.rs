@@ -11,7 +11,8 @@ pub struct AuditEvent {
     pub at: Timestamp,
     /// The kind of the event.
     pub kind: AuditKind,
-    /// Additional detail, such as an account's issuer or a table; cut to 255 characters.
+    /// Additional detail, such as the name of a passkey or the issuer of a linked account; cut to
+    /// 255 characters.
     pub detail: Option<String>,
     /// The tenant's database; `None` for events of the whole service.
     pub database: Option<String>,
@@ -37,7 +38,7 @@ pub struct AuditEntry {
     pub at: Timestamp,
     /// The event's name; a newer version may have written names that [`AuditKind`] lacks.
     pub event: String,
-    /// Additional detail, such as an account's issuer or a table.
+    /// Additional detail, such as the name of a passkey or the issuer of a linked account.
     pub detail: Option<String>,
     /// The user name as given in the request.
     pub user: Option<String>,
@@ -119,7 +120,7 @@ impl AuditEvent {
         }
     }
 
-    /// Sets the user who changed the record.
+    /// The same event with the user who changed the record; `None` for the operator.
     #[must_use]
     pub fn with_acting_user(self, actor: Option<String>) -> Self {
         Self { actor, ..self }

@@ -16,7 +16,7 @@ pub enum CredentialKind {
 impl CredentialKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Passkeys, Self::LinkedAccounts, Self::SecondFactor];
-    /// The kinds that sign in without the password.
+    /// The kinds with which a user can sign in without a password.
     pub const WITHOUT_PASSWORD: [Self; 2] = [Self::Passkeys, Self::LinkedAccounts];
 
     /// The name of the kind in paths and on the command line.

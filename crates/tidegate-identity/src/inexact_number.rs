@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// The path of the first whole number in an object that was too large to be read exactly, such as
-/// `org.id` or `orgs[0]`; `None` if there is none.
+/// Finds the first whole number in `object` that was too large to be read exactly. Returns its
+/// path, such as `org.id` or `orgs[0]`; `None` if there is no such number.
 ///
 /// `serde_json` reads a whole number of more than 64 bits as a float and so rounds it. Two
 /// different ids may then be equal. A number with an exponent, such as `1e30`, looks the same after

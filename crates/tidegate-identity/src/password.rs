@@ -18,7 +18,7 @@ use pool::Pool;
 /// recommends.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
 /// The lengths in bytes of passwords that are verified. Short passwords are included, because an
-/// imported hash may be the hash of one.
+/// imported hash may be the hash of a short password.
 const VERIFIED_LENGTHS: std::ops::RangeInclusive<usize> = 1..=*LENGTHS.end();
 const SALT_BYTES: usize = 16;
 
@@ -84,7 +84,7 @@ impl PasswordHasher {
         self.pool.run(self.hashing(password, random)?).await?
     }
 
-    /// The hashes of the new passwords of an array of users, each with the index of its user. All
+    /// Hashes the new passwords of several users. Returns each hash with the index of its user. All
     /// calls together hash or queue at most one password per hashing thread at a time. So the
     /// password of a sign-in waits only a short time.
     ///
@@ -109,7 +109,7 @@ impl PasswordHasher {
         Ok(hashes)
     }
 
-    /// The job that hashes a new password. Errors: [`Error::InvalidField`] for its length.
+    /// The job that hashes a new password. Errors: [`Error::InvalidField`] for an invalid length.
     fn hashing(
         &self,
         password: &Secret,

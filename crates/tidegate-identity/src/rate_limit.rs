@@ -9,27 +9,28 @@ use crate::UserKey;
 
 pub use counter::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome};
 
-/// The scope of the counters of tried passwords. There is one counter for each tenant and user
+/// The scope of the counters for tried passwords. There is one counter for each tenant and user
 /// name, whether the user exists or not.
 const ACCOUNT: &str = "account";
-/// The scope of the counters of failed sign-ins, one for each address.
+/// The scope of the counters for failed sign-ins. There is one counter for each address.
 pub(crate) const ADDRESS: &str = "address";
-/// The scope of the counters of second-factor codes, one for each user.
+/// The scope of the counters for second-factor codes. There is one counter for each user.
 const SECOND_FACTOR: &str = "second_factor";
-/// The scope of the counters of sign-ups, one for each address.
+/// The scope of the counters for sign-ups. There is one counter for each address.
 pub(crate) const SIGN_UP: &str = "sign_up";
-/// The scope of the counters of email messages, for each user, each recipient and each address. The
-/// text must stay `letter`, because stored rows contain it.
+/// The scope of the counters for email messages. There is one counter for each user, one for each
+/// recipient and one for each address that requests come from. The value must stay `letter`,
+/// because stored rows contain it.
 pub(crate) const EMAIL: &str = "letter";
-/// The scope of the counters of email messages with a link that signs in, for each user. These
-/// messages have counters and a laxer limit of their own, so that an attacker who requests links
-/// cannot keep the user from getting a link. The laxer limit is safe, because a link is valid only
-/// in the browser that requested it.
+/// The scope of the counters for email messages with a link that signs in. There is one counter for
+/// each user. These messages have separate counters and a laxer limit, so that an attacker who
+/// requests links cannot keep the user from getting a link. The laxer limit is safe, because a link
+/// is valid only in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
-/// The scope of the counters of records that are created for people with tokens of an external
+/// The scope of the counters for records that are created for people with tokens of an external
 /// issuer. There is one counter for each external issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
-/// The scope of the counters of uses of a link.
+/// The scope of the counters for uses of a link. There is one counter for each link.
 const LINK: &str = "link";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -48,7 +49,7 @@ pub struct RateLimits {
     pub sign_up: AttemptLimit,
     /// The limit on email messages to one user, except those with a link that signs in.
     pub emails: AttemptLimit,
-    /// The limit on email messages to one user with a link that signs in.
+    /// The limit on email messages with a link that signs in, to one user.
     pub sign_in_emails: AttemptLimit,
     /// The limit on email messages that are requested from one address.
     pub emails_per_address: AttemptLimit,
@@ -97,7 +98,7 @@ pub(crate) fn second_factor(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(SECOND_FACTOR, key)
 }
 
-/// The kind of link in an email message to a user.
+/// The kind of the link in an email message to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmailLink {
     /// A link that resets the password.
@@ -107,7 +108,7 @@ pub(crate) enum EmailLink {
 }
 
 impl EmailLink {
-    /// The counter of messages to a user with a link of this kind. The user need not exist.
+    /// The counter of messages with a link of this kind to a user. The user need not exist.
     pub(crate) fn counter(self, key: &UserKey) -> AttemptKey {
         match self {
             Self::Reset => AttemptKey::of_user(EMAIL, key),
@@ -115,7 +116,7 @@ impl EmailLink {
         }
     }
 
-    /// The limit on messages to one user with a link of this kind.
+    /// The limit on messages with a link of this kind to one user.
     pub(crate) const fn limit(self, limits: &RateLimits) -> &AttemptLimit {
         match self {
             Self::Reset => &limits.emails,

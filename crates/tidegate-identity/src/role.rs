@@ -23,12 +23,13 @@ pub trait RoleAdmin: Send + Sync {
     /// the lock.
     fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock>;
 
-    /// Makes the role a member of the roles of `user.user_groups`, and removes it from the tenant's
-    /// other groups. Missing roles of `user.user_groups` are created.
+    /// Makes the user's role a member of the roles of `user.user_groups`, and removes it from the
+    /// tenant's other groups. Missing roles of `user.user_groups` are created.
     fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
     /// Enables the role of a group to log in, so that requests of its members can run as this role.
-    /// The role is created if missing. The caller holds the lock of the tenant's groups.
+    /// The role is created if missing. The calling function must hold the lock of the tenant's
+    /// groups.
     fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()>;
 
     /// Limits the resources of a default user's role, and removes the limits from any other user's
@@ -77,8 +78,8 @@ pub enum RoleError {
         /// One of the objects, as PostgreSQL describes it.
         example: String,
     },
-    /// The role owns routines or views. After reassignment, callers of this code would act with the
-    /// new owner's rights.
+    /// The role owns these routines or views. If they were given to the owner of the tenant, they
+    /// would give their callers the owner's rights.
     #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
     CarriesRights(Vec<String>),
     /// The role has rights or objects in these other databases, where they must be removed first.

@@ -63,7 +63,8 @@ pub enum EndReason {
     /// The user's password was set.
     PasswordChanged,
     /// The user became or stopped being the default user, got or lost its role, or had credentials
-    /// removed by an administrator. Or the group or the properties of a member changed.
+    /// removed by the tenant's owner or the operator. Or the group or the properties of a member
+    /// changed.
     UserChanged,
     /// The user was disabled.
     UserDisabled,

@@ -109,9 +109,9 @@ pub trait IdentityStore: Send + Sync {
     /// The linked accounts of a user, sorted by issuer and subject.
     fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
 
-    /// Deletes the link to an account unless it is the user's only credential. The step is atomic:
-    /// if a user's only credentials are two linked accounts, and two calls delete both at the same
-    /// time, one of the calls fails.
+    /// Unlinks an account unless it is the user's only credential. The step is atomic: if a user's
+    /// only credentials are two linked accounts, and two calls unlink both at the same time, one of
+    /// the calls fails.
     fn delete_identity<'a>(
         &'a self,
         key: &'a UserKey,

@@ -30,7 +30,7 @@ impl Totp {
         let typed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
         let present = u64::try_from(now.seconds().div_euclid(PERIOD)).ok()?;
         let mut found = None;
-        // All three codes are compared, so that the time does not reveal which of them matched.
+        // All three codes are compared, so that the duration does not reveal which code matched.
         for step in [present.saturating_sub(1), present + 1, present] {
             let fits: bool = self.code(step).as_bytes().ct_eq(typed.as_bytes()).into();
             if fits {

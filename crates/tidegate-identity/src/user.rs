@@ -46,7 +46,7 @@ impl fmt::Display for UserKey {
     }
 }
 
-/// Whether a user has a PostgreSQL role of its own.
+/// The kind of a user: with a PostgreSQL role of its own, or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UserKind {
     /// A user with a role.

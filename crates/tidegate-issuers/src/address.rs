@@ -1,5 +1,6 @@
-//! Decides to which addresses requests for the keys of issuers may go. Otherwise the owner of a
-//! tenant could make the service send requests into its own network (server-side request forgery).
+//! Decides to which addresses requests for the keys of issuers may go. Without this check, the
+//! owner of a tenant could make the service send requests into the network of the service
+//! (server-side request forgery).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -44,8 +45,8 @@ const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
 
 /// The IPv6 network that contains all public addresses.
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// The networks within [`PUBLIC_V6`] that are not public: Teredo and other protocols,
-/// documentation, and 6to4, which leads to an IPv4 address.
+/// The networks within [`PUBLIC_V6`] that are not public: those for Teredo and other protocols, for
+/// documentation, and for 6to4, whose addresses lead to IPv4 addresses.
 const PRIVATE_V6: [(Ipv6Addr, u8); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),

@@ -6,13 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The longest path, in bytes.
+/// The maximum length of a path, in bytes.
 const MAX_LENGTH: usize = 512;
 
 /// The path to a claim in a token: names joined by dots, and indexes in brackets.
 ///
-/// A name with a dot or a bracket is written in brackets and quotes. Issuers require such names in
-/// namespaced claims: `["https://shop.example.com/roles"][0]`.
+/// A name with a dot or a bracket is written in brackets and quotes. Some issuers use URLs as the
+/// names of claims: `["https://shop.example.com/roles"][0]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClaimPath {
@@ -86,8 +86,8 @@ impl ClaimPath {
                 return;
             };
             let child = object.entry(name).or_insert_with(|| Map::new().into());
-            // A beginning of this path was copied before. So `target` has the whole object already,
-            // or a value that is not an object.
+            // `child` is not an object, so an earlier call has copied a shorter path that leads to
+            // it. Nothing is missing in `target`.
             let Value::Object(child) = child else { return };
             object = child;
         }

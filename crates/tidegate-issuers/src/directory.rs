@@ -13,9 +13,9 @@ use crate::{
 
 /// The maximum number of issuers of one tenant.
 const MOST_ISSUERS: usize = 20;
-/// The longest name of an issuer, in bytes.
+/// The maximum length of an issuer's name, in bytes.
 const MAX_NAME: usize = 64;
-/// The maximum number of attempts at a change. An attempt fails if another request changes the
+/// A change is attempted at most this many times. An attempt fails if another request changes the
 /// issuer at the same time.
 const MAX_TRIES: u32 = 20;
 
@@ -37,7 +37,7 @@ pub struct IssuerChange {
 }
 
 impl IssuerChange {
-    /// Copies the members that are given into `settings`.
+    /// Overwrites the members of `settings` for which the change has a value.
     pub fn apply(self, settings: &mut IssuerSettings) {
         fn set<T>(member: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -120,8 +120,8 @@ impl IssuerDirectory {
         }
     }
 
-    /// The same directory, but its audit events name the user `actor` and the client's `address`
-    /// instead of the operator.
+    /// The same directory, but its audit events name the user `actor` and the `address` of the
+    /// request instead of the operator.
     #[must_use]
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl IssuerDirectory {
         found.ok_or_else(|| DirectoryError::NotFound(name.to_owned()))
     }
 
-    /// Checks that a tenant has an issuer of this name; otherwise [`DirectoryError::NotFound`]. An
+    /// Fails with [`DirectoryError::NotFound`] unless the tenant has an issuer of this name. An
     /// issuer whose settings this release cannot read counts too.
     pub async fn require(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
         let names = self.issuers.issuer_names(database).await?;
@@ -156,8 +156,9 @@ impl IssuerDirectory {
         }
     }
 
-    /// Adds an issuer. If the default role in the settings is not a user, makes the role of the
-    /// group of this name able to log in. Creates the group if it does not exist.
+    /// Adds an issuer. If the default role in the settings is not the name of a user, it is taken
+    /// for the name of a group. The role of this group is then made able to log in, and the group
+    /// is created if it does not exist.
     pub async fn create(
         &self,
         database: &str,
@@ -235,7 +236,7 @@ impl IssuerDirectory {
 
     /// Refuses a record that accepts tokens which another record of the tenant accepts too, because
     /// the two can give one person different ids and groups. Concurrent requests can still store
-    /// such records; then the tokens belong to the oldest.
+    /// such records. Then only the oldest of these records is used for the tokens.
     async fn require_no_overlap(&self, record: &IssuerRecord) -> Result<(), DirectoryError> {
         let all = self.list(&record.database).await?;
         let other = all

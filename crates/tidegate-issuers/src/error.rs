@@ -41,7 +41,7 @@ pub enum SettingsError {
         /// The index in `audience`.
         index: usize,
     },
-    /// A claim for policies is an element of an array.
+    /// A path in `claims` leads to an element of an array.
     #[error("`claims[{index}]`: {path} has an index: the path of the whole array was expected")]
     IndexedClaim {
         /// The index in `claims`.
@@ -112,8 +112,8 @@ pub enum TokenError {
 }
 
 impl FetchError {
-    /// The kind of failure, without the URL and the cause, which can tell an owner of a tenant about
-    /// the network of the service.
+    /// The kind of failure, without the URL and the cause. These could reveal the network of the
+    /// service to the owner of a tenant.
     pub fn kind(&self) -> String {
         match self {
             Self::PrivateAddress(_) | Self::Request { .. } => {

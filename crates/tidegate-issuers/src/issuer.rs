@@ -49,7 +49,8 @@ pub struct VerifiedToken {
 }
 
 impl Issuer {
-    /// Creates an issuer with an HTTP client of its own. Its keys are loaded with the first token.
+    /// Creates an issuer with an HTTP client of its own. The keys are loaded when the first token
+    /// is verified.
     pub fn new(settings: IssuerSettings, network: Network) -> Result<Self, SettingsError> {
         Self::with_client(settings, &DocumentClient::new(network)?)
     }
@@ -72,7 +73,8 @@ impl Issuer {
         &self.settings
     }
 
-    /// Why the most recent request for the keys failed; `None` if it succeeded or if none has ended.
+    /// Why the most recent request for the keys failed; `None` if it succeeded or if no request has
+    /// ended yet.
     pub fn failure(&self) -> Option<FetchError> {
         self.keys.failure()
     }

@@ -73,8 +73,8 @@ impl KeyCache {
                 SignatureCheck::Invalid if token.header.kid.is_some() => {
                     return Err(TokenError::Signature);
                 }
-                // A token without a key id may be signed with a key that the issuer added after
-                // the keys were loaded.
+                // The token names no key or an unknown key. It may be signed with a key that the
+                // issuer added after the keys were loaded, so the keys are loaded again.
                 SignatureCheck::Invalid | SignatureCheck::NoKey => {}
             }
         }
@@ -89,8 +89,8 @@ impl KeyCache {
         }
     }
 
-    /// The error of the most recent request for the keys; `None` if it succeeded or if none has
-    /// ended.
+    /// The error of the most recent request for the keys; `None` if it succeeded or if no request
+    /// has ended yet.
     pub(crate) fn failure(&self) -> Option<FetchError> {
         let failure = self.failure.read().unwrap_or_else(PoisonError::into_inner);
         failure.clone()

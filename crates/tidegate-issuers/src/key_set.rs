@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use crate::SignatureAlgorithm;
 
-/// The largest number of keys in a set. Each key may be tried for a token without a `kid`.
+/// The number of keys of a set that are read; further keys are ignored. A token without a `kid` may
+/// be checked with each of these keys.
 const MOST_KEYS: usize = 64;
 
-/// The keys of a key set that can verify signatures.
+/// Those keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
     /// The key set as the issuer sent it, for comparison with another key set.
@@ -37,7 +38,7 @@ pub(crate) struct KeySetDocument {
     keys: Vec<Value>,
 }
 
-/// A member of a key set (RFC 7518, section 6; RFC 8037, section 2).
+/// A key as a key set describes it (RFC 7518, section 6; RFC 8037, section 2).
 #[derive(Deserialize)]
 struct Jwk {
     kty: String,

@@ -130,7 +130,8 @@ impl IssuerRegistry {
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _guard = self.reload.lock().await;
         // The version is read before the records. If the records change between the two reads, the
-        // stored version is older than the records, and the next call reads them again.
+        // cached version is older than the cached records, and the next call reads the records
+        // again.
         let version = self.store.issuers_version().await?;
         let known = self.known();
         if known.version.as_ref() == Some(&version) {

@@ -22,8 +22,8 @@ const MOST_CLOCK_SKEW: u64 = 300;
 /// issuer, and do not ignore the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
-    /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
-    /// document is found by it.
+    /// The issuer's URL. Tokens must have exactly this text as the claim `iss`. The URL of the
+    /// discovery document is derived from it.
     pub issuer: String,
     /// The URL of the issuer's keys. If absent, the discovery document names it (OpenID Connect
     /// Discovery 1.0, section 4, or RFC 8414).
@@ -48,12 +48,13 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether a person in a group is recorded as a member of the tenant at the first request.
-    // This member is stored only if it is true, because earlier releases refuse settings that they
+    // This setting is stored only if it is true, because earlier releases refuse settings that they
     // do not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The paths of the claims that policies can read, for people in a group; `None` for all. The
-    /// paths must not contain indexes. Claims that are not listed may have any size.
+    /// paths must not contain indexes. Claims that are not listed do not count for the size limit
+    /// of a person's claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.
@@ -118,8 +119,9 @@ impl IssuerSettings {
         (&self.issuer, &self.audience_claim, &self.audience)
     }
 
-    /// Whether a token can be for both settings because of one audience in the same claim. A token
-    /// that names an audience of each can be for both without such an overlap.
+    /// Whether both settings have the same issuer, the same audience claim and an audience in
+    /// common. Then a token for this audience is accepted with both settings. A token for several
+    /// audiences may be accepted with both settings even without an audience in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.issuer == other.issuer
             && self.audience_claim == other.audience_claim
@@ -187,8 +189,8 @@ fn check_count(member: &'static str, found: usize, most: usize) -> Result<(), Se
     })
 }
 
-/// Checks a URL to which requests are sent. The addresses of a name are checked when it is
-/// resolved.
+/// Checks a URL to which requests are sent. If its host is a name, the addresses of the host are
+/// checked later, when the name is resolved.
 pub(crate) fn check_url(
     member: &'static str,
     text: &str,

@@ -54,8 +54,8 @@ impl BuiltinClients {
         self.pages.iter().any(|page| page == uri)
     }
 
-    /// Returns the built-in client `client` with the `confirm` and `description` for redirects to
-    /// `uri`; `None` if it may not redirect to `uri`.
+    /// Returns the built-in client `client`, with `confirm` and `description` set for a redirect to
+    /// `uri`; `None` if the client may not redirect to `uri`.
     ///
     /// A built-in client may redirect to a page of this service, and to any port of a loopback IP
     /// literal, where a program of the user listens (RFC 8252, section 7.3). Other programs could

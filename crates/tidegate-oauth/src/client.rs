@@ -83,8 +83,8 @@ impl ClientAuthentication {
         let previous = previous
             .as_ref()
             .filter(|previous| now < previous.expires_at);
-        // Each secret is compared with both stored secrets, so that the time does not reveal which
-        // of them matched.
+        // Each secret is compared with both stored secrets, so that the duration does not reveal
+        // which stored secret matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
             accepted | current.matches(&shown) | old
@@ -151,7 +151,7 @@ impl GrantKind {
         }
     }
 
-    /// The grant that opened a session, from its name in a store.
+    /// The grant that opened a session, by the grant's name in a store.
     pub fn of_session(name: &str) -> Option<Self> {
         let others = [Self::Impersonation, Self::PersonalToken];
         let other = others.into_iter().find(|kind| kind.name() == name);

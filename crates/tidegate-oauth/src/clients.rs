@@ -22,7 +22,7 @@ pub use members::{ClientChange, NewClient};
 const OVERLAP: Duration = Duration::from_hours(24);
 /// The start of generated secrets.
 const SECRET_PREFIX: &str = "tgc_";
-/// The maximum number of attempts at a change of a client. An attempt fails if another request
+/// A change of a client is attempted at most this many times. An attempt fails if another request
 /// changes the client at the same time.
 const MAX_TRIES: u32 = 20;
 
@@ -31,7 +31,7 @@ const MAX_TRIES: u32 = 20;
 pub struct CreatedClient {
     /// The record of the client.
     pub client: Client,
-    /// The client's new secret, if it was created or changed.
+    /// The client's new secret; `None` if the client is public or keeps its secret.
     pub secret: Option<Secret>,
 }
 
@@ -59,8 +59,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, but its audit events name the user `actor` and the client's `address`
-    /// instead of the operator.
+    /// The same directory, but its audit events name the user `actor` and the `address` of the
+    /// request instead of the operator.
     #[must_use]
     pub fn acting_as(self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
@@ -201,7 +201,8 @@ impl ClientDirectory {
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// The changed client; `None` after a concurrent change.
+    /// Attempts the change once, and returns the changed client; `None` if another request changed
+    /// the client at the same time.
     async fn try_change(
         &self,
         database: &str,
@@ -228,9 +229,9 @@ impl ClientDirectory {
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 
-    /// Makes the client public or confidential. Returns the new secret of a client that becomes
-    /// confidential or rotates its secret. Fails if `rotate` is set and the client is public after
-    /// the change.
+    /// Makes the client public or confidential. Returns a new secret if the client becomes
+    /// confidential, or if it stays confidential and `rotate` is set. Fails if `rotate` is set and
+    /// the client is public after the change.
     fn change_authentication(
         &self,
         client: &mut Client,

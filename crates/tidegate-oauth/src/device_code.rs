@@ -79,7 +79,8 @@ pub struct DevicePoll {
 }
 
 impl DeviceCode {
-    /// How early a poll may be, because clocks and networks are not exact.
+    /// A poll that comes at most this long before `poll_at` does not count as too early, because
+    /// clocks and networks are not exact.
     pub const GRACE: Duration = Duration::from_millis(500);
     /// The time that is added to the interval by each poll that is too early (RFC 8628, section
     /// 3.5).

@@ -56,13 +56,13 @@ pub enum Error {
     /// `request_uri` or `registration` (Core 1.0, section 3.1.2.6).
     #[error("the parameter {0} is not supported")]
     UnsupportedParameter(&'static str),
-    /// The client requested no page, but the person must sign in.
+    /// The request has `prompt=none`, so no page may be shown, but the person must sign in.
     #[error("the person must sign in")]
     LoginRequired,
-    /// The client requested no page, but the person must be asked for consent.
+    /// The request has `prompt=none`, so no page may be shown, but consent is needed.
     #[error("the person must be asked for consent")]
     ConsentRequired,
-    /// The client requested no page, but the person must use a second factor.
+    /// The request has `prompt=none`, so no page may be shown, but a second factor is needed.
     #[error("the person must use a page")]
     InteractionRequired,
     /// A response type other than `code` (RFC 6749, section 3.1.1).
@@ -90,7 +90,7 @@ pub enum Error {
     /// The device code is unknown, used, or was issued to another client.
     #[error("invalid device code")]
     InvalidDeviceCode,
-    /// No device waits with this user code.
+    /// No device waits for approval with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
     /// This client requires a second factor, but requests of this grant have no parameter for the
@@ -145,7 +145,7 @@ pub enum Error {
         /// How long to wait until the key can become active.
         wait: Duration,
     },
-    /// The error of `tidegate-identity` or of a port, such as a wrong password or an unavailable
+    /// An error of `tidegate-identity` or of a port, such as a wrong password or an unavailable
     /// store.
     #[error(transparent)]
     Identity(#[from] IdentityError),

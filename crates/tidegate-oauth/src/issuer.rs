@@ -120,8 +120,8 @@ impl Issuer {
 
     /// Handles a token request sent from `address`.
     ///
-    /// Errors: those with the codes of RFC 6749, section 5.2, and `invalid_target` (RFC 8707,
-    /// section 2). For a device code also those with the codes of RFC 8628, section 3.5.
+    /// Errors: those with the codes of RFC 6749, section 5.2; `invalid_target` (RFC 8707, section
+    /// 2); for a device code, also those with the codes of RFC 8628, section 3.5; and
     /// [`Error::Identity`], for example with [`IdentityError::TooManyAttempts`] or
     /// [`IdentityError::Busy`].
     pub async fn token(
@@ -152,8 +152,8 @@ impl Issuer {
         grant::guest::exchange(&cx, &request).await
     }
 
-    /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
-    /// with a lookup that is cached.
+    /// Verifies a bearer token of any kind. An access token is verified without I/O, a personal
+    /// access token by a lookup whose result is cached.
     ///
     /// Errors: [`Error::InvalidToken`] with the reason.
     pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
@@ -203,7 +203,8 @@ impl Issuer {
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
-    /// The claims of an access token that one of the issuer's keys has signed, expired or not.
+    /// The claims of an access token that was signed with one of the issuer's keys. The token may
+    /// have expired.
     fn decode_signed(&self, token: &str) -> Result<Arc<Claims>> {
         if token.len() > token::MAX_LENGTH {
             return Err(Error::InvalidToken(TokenError::TooLong));
@@ -222,8 +223,8 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The JSON text of a JWK set (RFC 7517) of the public keys. The text changes only when keys
-    /// change, so it may be cached for minutes.
+    /// The issuer's public keys, as the JSON text of a JWK set (RFC 7517). The text changes only
+    /// when keys change, so it may be cached for minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()
     }

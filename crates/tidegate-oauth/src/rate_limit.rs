@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tidegate_identity::{AttemptKey, AttemptLimit};
 
-/// The scope of the counters of wrong secrets, one for each client and address.
+/// The scope of the counters for wrong secrets. Each client has one counter for each address.
 const CLIENT: &str = "client";
-/// The scope of the counters of opened guest sessions, one for each address.
+/// The scope of the counters for opened guest sessions. There is one counter for each address.
 pub(crate) const GUEST: &str = "guest";
-/// The scope of the counters of requested device codes, one for each address.
+/// The scope of the counters for requested device codes. There is one counter for each address.
 pub(crate) const DEVICE: &str = "device";
-/// The scope of the counters of wrong user codes, one for each address and for each signed-in
-/// browser.
+/// The scope of the counters for wrong user codes. There is one counter for each address, and one
+/// for each signed-in browser.
 pub(crate) const USER_CODE: &str = "user_code";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -25,9 +25,8 @@ pub struct RateLimits {
     pub client: AttemptLimit,
     /// The limit on guest sessions that are opened from one address.
     pub guest: AttemptLimit,
-    /// The number of guest sessions of a tenant that are never deleted for being idle. If a tenant
-    /// has more guest sessions, the oldest beyond this number are deleted unless they were
-    /// refreshed within a day.
+    /// How many guest sessions a tenant keeps even if they are idle: the most recently refreshed
+    /// ones. Any other guest session of the tenant is deleted after a day without a refresh.
     pub guest_sessions: u32,
     /// The limit on device codes that are requested from one address.
     pub device: AttemptLimit,

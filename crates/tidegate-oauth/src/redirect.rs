@@ -44,8 +44,8 @@ fn parts(uri: &str) -> Option<(&str, &str)> {
     (plain && named && uri.len() <= MAX_LENGTH).then_some((scheme, rest))
 }
 
-/// Whether a host is certainly this machine: a loopback IP literal or `localhost`. DNS is not
-/// asked.
+/// Whether a host is certainly this machine: a loopback IP literal or `localhost`. No name is
+/// looked up.
 fn is_loopback(host: &str) -> bool {
     let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
     literal || host == "localhost"
@@ -100,8 +100,8 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// Whether `uri` is an `https` URL of another machine. The machine's certificate proves who
-/// receives the response.
+/// Whether `uri` is an `https` URL of a machine other than the user's. The machine's certificate
+/// proves who receives the response.
 pub(crate) fn is_remote(uri: &str) -> bool {
     matches!(parts(uri), Some(("https", rest)) if host_of(rest).is_some_and(|host| !is_loopback(host)))
 }

@@ -20,8 +20,8 @@ pub struct TokenRequest {
     pub client: ClientCredentials,
     /// The grant and its parameters.
     pub grant: GrantParameters,
-    /// The tenant's database. It may be left out; a password grant is then one of the owner of a
-    /// tenant, whose database has the name of the user.
+    /// The tenant's database. It may be left out. A password grant without a database is for an
+    /// owner, because an owner and its database have the same name.
     pub database: Option<String>,
     /// The resource that the token is for (RFC 8707, section 2.2).
     pub resource: Option<String>,
@@ -68,8 +68,8 @@ pub enum GrantParameters {
 }
 
 impl TokenRequest {
-    /// Parses a token request. The scopes of a code are those of the request for the code. So in a
-    /// request that redeems a code, `scope` is ignored.
+    /// Parses a token request. In a request that redeems a code, `scope` is ignored, because the
+    /// code has the scopes of the request for which it was issued.
     ///
     /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
     /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].

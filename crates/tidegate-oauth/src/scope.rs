@@ -107,9 +107,10 @@ impl Scopes {
         identity & !self.0 == 0 && (!self.narrows() || (narrowing != 0 && narrowing & !self.0 == 0))
     }
 
-    /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). It has only the
-    /// scopes of `asked`. But if `asked` has no narrowing scope, the set also has the narrowing
-    /// scopes of `self`, because the token would otherwise have all rights.
+    /// The scopes of the access token that a refresh with the scopes `asked` issues (RFC 6749,
+    /// section 6): all scopes of `self` if `asked` is empty, otherwise only the scopes of `asked`.
+    /// If these have no narrowing scope, the narrowing scopes of `self` are added, because the
+    /// token would otherwise have all rights.
     ///
     /// Errors: [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.
     pub fn narrowed_to(self, asked: Self) -> Result<Self> {

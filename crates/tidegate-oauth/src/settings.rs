@@ -49,7 +49,7 @@ pub struct Lifetimes {
     pub access_token: Duration,
     /// How long a session lives without a refresh.
     pub session_idle: Duration,
-    /// How long a session lives at most, with refreshes.
+    /// How long a session lives at most, even if it is refreshed.
     pub session: Duration,
     /// Tolerated clock skew between two nodes.
     pub leeway: Duration,
@@ -93,6 +93,6 @@ impl Lifetimes {
 }
 
 /// A denylist refresh also reads the sessions that ended in this period before the previous
-/// refresh. The overlap is needed because another node may have a slow transaction or a slow clock:
-/// an end with an earlier time may become visible only after a refresh that began later.
+/// refresh. If another node has a slow transaction or a slow clock, the end of such a session may
+/// have become visible only after the previous refresh.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

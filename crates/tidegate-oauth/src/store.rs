@@ -205,8 +205,8 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
     /// Approves a device code that is pending and not expired at `now`, or denies it if `approval`
-    /// is `None`. Returns `false` if the device code is not pending or has expired. The store
-    /// deletes an approved device code with its browser session.
+    /// is `None`. Returns `false` if the device code is not pending or has expired. When a browser
+    /// session is deleted, the store deletes the device codes that were approved in it.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,

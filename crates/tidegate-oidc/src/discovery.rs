@@ -31,13 +31,14 @@ pub(crate) struct OpenIdProvider {
     pub(crate) issuer: Arc<Issuer>,
 }
 
-/// Caches the provider that a discovery document describes, with the time at which it was loaded.
+/// Caches the provider that a discovery document describes, and the time at which the document was
+/// loaded.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryCache(Mutex<Option<(OpenIdProvider, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The provider with this issuer URL, for a client. Its discovery document is loaded unless it
-    /// was loaded in the last hour.
+    /// The provider with this issuer URL, for the OAuth client `client_id`. The discovery document
+    /// is loaded unless it was loaded in the last hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,

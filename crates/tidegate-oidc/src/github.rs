@@ -31,8 +31,8 @@ pub(crate) fn endpoints(site: &str) -> Discovery {
     }
 }
 
-/// The identity of the user who owns a token, from the REST API at `api`. Its email address is the
-/// user's primary address at GitHub, if GitHub has verified that address.
+/// The identity of the user who owns a token, from the REST API at `api`. The email address is the
+/// user's primary address at GitHub, or absent if GitHub has not verified that address.
 pub(crate) async fn identity(
     http: &reqwest::Client,
     (issuer, api): (&str, &str),

@@ -56,7 +56,7 @@ where
 
 /// Sends the message that confirms a sign-up, and waits until the mail server has accepted it, so
 /// that a wrong address is reported. `urls` are those of [`Issuer::sign_up_email`]. The inner error
-/// is an error of the form.
+/// is one that the form shows.
 ///
 /// [`Issuer::sign_up_email`]: tidegate_oauth::Issuer::sign_up_email
 pub(super) async fn send_confirmation(

@@ -26,7 +26,7 @@ pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Optio
 
 /// Handles the request to send a sign-in link. The user is looked up and the message is sent after
 /// the response, so the response is the same for every name and takes the same time. The inner
-/// error is an error of the form.
+/// error is one that the form shows.
 pub(super) async fn request(
     context: &PageContext<'_>,
     (database, name): (&str, &str),
@@ -57,8 +57,8 @@ async fn send_links(app: App, (database, name): (String, String), pending: Pendi
     }
 }
 
-/// Handles `GET` and `POST /auth/email`. Programs that scan emails follow links, so the link is
-/// used only by the button of the page.
+/// Handles `GET` and `POST /auth/email`. Programs that scan emails follow links, so opening the
+/// link does not use it. Only the button of the page does.
 pub async fn email_sign_in<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,

@@ -13,7 +13,8 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 
-/// Handles the form with the answer of an authenticator.
+/// Handles the form with the answer of an authenticator. The inner error is one that the form
+/// shows.
 pub(super) async fn sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
@@ -166,7 +167,7 @@ pub(super) async fn remove(
 }
 
 /// The question of the sign-in page, and the path of the script that passes the question to the
-/// authenticator; `None` where browsers allow no passkeys.
+/// authenticator; `None` if browsers allow no passkeys at the service's URL.
 pub(super) fn question(context: &PageContext<'_>) -> Option<(PasskeyRequest, String)> {
     let identity = context.app.issuer().identity();
     // Without randomness for a question, the page offers no passkey.

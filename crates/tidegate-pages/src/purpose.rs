@@ -10,7 +10,7 @@ pub(super) struct Purpose<'a> {
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
     pub(super) back: &'a str,
-    /// The URL of the page after the sign-in.
+    /// The URL to which the browser goes after the sign-in.
     pub(super) next: &'a str,
     /// Whether even a person who is already signed in must sign in again.
     pub(super) again: bool,

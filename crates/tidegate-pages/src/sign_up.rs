@@ -57,7 +57,7 @@ where
 
 /// Sends a message to confirm the email address if email is configured; the link in the message
 /// creates the user. Otherwise creates the user immediately. The browser then goes to `next`, and
-/// finally to `returns_to`. The inner error is an error of the form.
+/// finally to `returns_to`. The inner error is one that the form shows.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

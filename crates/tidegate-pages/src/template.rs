@@ -48,14 +48,15 @@ const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// A response with a page. `returns_to` is the URL to which the page's forms may finally redirect.
-/// The policy must allow it, because Chromium applies `form-action` to every redirect after a form.
+/// The content security policy must allow it, because Chromium applies `form-action` to every
+/// redirect after a form.
 pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from(page.into_string())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
-    // The policy cuts the page off from the window that opened it. Redirects do not have the
-    // policy, so a browser that is only redirected keeps its opener.
+    // This header cuts the page off from the window that opened it. Redirects do not have the
+    // header, so a browser that is only redirected keeps the connection to that window.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response

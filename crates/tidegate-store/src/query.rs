@@ -114,7 +114,7 @@ impl Value for Duration {
 }
 
 impl Value for Scopes {
-    /// The names, with spaces between them.
+    /// The names of the scopes, with spaces between them.
     fn parameter(&self) -> Parameter {
         Parameter::Text(self.to_string().into())
     }

@@ -74,7 +74,7 @@ impl Tenants {
         }
     }
 
-    /// Adds a tenant. Returns false if a tenant with this name or owner's role exists already.
+    /// Adds a tenant. Returns `false` if another tenant has the same name or the same owner's role.
     ///
     /// # Errors
     ///

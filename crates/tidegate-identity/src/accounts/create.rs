@@ -4,9 +4,9 @@ use super::Accounts;
 use crate::{Error, NewUser, Result, User};
 
 impl Accounts {
-    /// Creates several users of one tenant for an administrator, all or none. Users with a role are
-    /// created one after the other, then the members in one statement. Nothing is created unless
-    /// all are valid. The passwords are hashed in parallel.
+    /// Creates several users of one tenant, all or none, for the tenant's owner or the operator.
+    /// Users with a role are created one after the other, then the members in one statement.
+    /// Nothing is created unless all are valid. The passwords are hashed in parallel.
     ///
     /// Errors: those of [`Accounts::create`], with the index in `new` of the user that was refused.
     pub async fn create_all(&self, new: &[NewUser]) -> Result<(), (usize, Error)> {
@@ -47,8 +47,8 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Drops users that were just created, because of `error`. Returns `error`, or the error with
-    /// which a user could not be dropped.
+    /// Drops users that were just created, because `error` occurred. Returns `error`; if a user
+    /// cannot be dropped, returns the error of the drop instead.
     async fn undo(&self, made: &[User], error: Error) -> Error {
         for user in made {
             if let Err(error) = self.drop_new(user).await {

@@ -9,7 +9,7 @@ use crate::{Error, Result, User, group_role};
 const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
-/// The longest id of a member, in bytes.
+/// The maximum length of a member's id, in bytes.
 const LONGEST_ID: usize = 255;
 
 /// Checks the names and the number of groups; fails with [`Error::InvalidElement`] or

@@ -1,4 +1,4 @@
-//! The credentials of users, seen and removed by administrators.
+//! The credentials of users, which the tenant's owner and the operator can list and remove.
 
 use super::UserDirectory;
 use crate::{AuditKind, CredentialKind, Credentials, EndReason, Result, UserKey};
@@ -16,8 +16,8 @@ impl UserDirectory {
         })
     }
 
-    /// Removes all credentials of these kinds, even if the user cannot sign in any more, and ends
-    /// the user's sessions.
+    /// Removes all credentials of these kinds, even if the user then cannot sign in any more, and
+    /// ends the user's sessions.
     ///
     /// Errors: [`Error::NotFound`](crate::Error::NotFound).
     pub async fn remove_credentials(&self, key: &UserKey, kinds: &[CredentialKind]) -> Result<()> {
@@ -30,7 +30,7 @@ impl UserDirectory {
         self.end_sessions(key, EndReason::UserChanged).await
     }
 
-    /// Deletes all credentials of these kinds and writes an audit event for each.
+    /// Deletes all credentials of these kinds and writes an audit event for each credential.
     pub(crate) async fn delete_credentials(
         &self,
         key: &UserKey,

@@ -9,7 +9,7 @@ use crate::{
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
-/// The maximum number of attempts at a change. A concurrent change makes an attempt fail.
+/// A change is attempted at most this many times. A concurrent change makes an attempt fail.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
@@ -38,7 +38,8 @@ pub struct NewUser {
     /// The password; `None` for a user that cannot sign in with a password, such as the default
     /// user.
     pub password: Option<Secret>,
-    /// The hash of a password that the user gave earlier; `password` takes precedence.
+    /// The hash of the password, if it was computed before or imported; `password` takes
+    /// precedence.
     pub password_hash: Option<PasswordHash>,
     /// The email address.
     pub email: Option<String>,
@@ -241,7 +242,7 @@ impl UserDirectory {
         hasher.hash(password, &*self.ports.random).await
     }
 
-    /// Sets the hash of a user's password, as [`Self::set_password`] does.
+    /// Sets the hash of a user's password, with the same effects as [`Self::set_password`].
     pub(crate) async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
         let store = &self.ports.store;
         if !store.set_password_hash(key, None, hash).await? {
@@ -325,7 +326,7 @@ impl UserDirectory {
     }
 }
 
-/// Refuses to drop the owner of a tenant: [`Error::InvalidField`].
+/// Fails with [`Error::InvalidField`] if the user is the owner of a tenant, who cannot be dropped.
 pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     if !key.is_owner() {
         return Ok(());

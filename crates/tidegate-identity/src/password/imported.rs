@@ -29,7 +29,7 @@ const MIN_ARGON2_WORK: u64 = 128;
 /// The maximum of `N * r * p` of scrypt. A block has 128 bytes, so the memory is at most 128 MiB.
 const SCRYPT_BLOCKS: u64 = 1 << 20;
 const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
-/// The maximum of the memory in KiB times the number of passes.
+/// The maximum product of the memory in KiB and the number of passes.
 const ARGON2_WORK: u64 = 512 * 1024;
 const ARGON2_LANES: u32 = 16;
 /// The minimum length of a salt in base64, in characters. The `argon2` crate requires 8 bytes.

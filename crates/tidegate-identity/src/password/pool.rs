@@ -61,10 +61,10 @@ impl Pool {
         answer.await.map_err(|_| Error::HasherFailed)
     }
 
-    /// Queues one of many jobs of a caller. All calls of this function together have at most one
-    /// job per thread queued or running; a further call waits. So a job of [`Self::run`] waits only
-    /// for a few of these jobs. Returns the receiver of the result; the job is skipped if the
-    /// receiver is dropped first.
+    /// Queues one job of a long series, such as one of many passwords to hash. All calls of this
+    /// function together have at most one job per thread queued or running; a further call waits.
+    /// So a job of [`Self::run`] waits only for a few of these jobs. Returns the receiver of the
+    /// result; the job is skipped if the receiver is dropped first.
     ///
     /// Errors: [`Error::Busy`] when the queue is full.
     pub(crate) async fn submit_in_turn<T: Send + 'static>(

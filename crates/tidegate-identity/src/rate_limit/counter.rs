@@ -58,11 +58,11 @@ impl AttemptKey {
 /// A rate limit: how many attempts are allowed, and how long the wait after them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
-    /// The number of attempts allowed in a window. The attempt with this number starts the wait.
+    /// The number of attempts allowed in a window. The last of these attempts starts the wait.
     pub count: u32,
     /// The length of a window, which starts with its first attempt.
     pub window: Duration,
-    /// The wait after the attempt with the number `count`. Each further attempt doubles the wait.
+    /// The wait after the last allowed attempt. Each further attempt doubles the wait.
     pub first_delay: Duration,
     /// The maximum wait between two attempts.
     pub longest_delay: Duration,
@@ -135,7 +135,7 @@ impl AttemptLimit {
 /// An attempt counter as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptCounter {
-    /// The attempts counted in this window.
+    /// The number of attempts counted in this window.
     pub count: u32,
     /// The time before which no attempt is allowed; `None` if attempts are allowed.
     pub open_at: Option<Timestamp>,

@@ -141,8 +141,8 @@ impl IdentityService {
         };
         let user = self.ports.store.user(&key).await?;
         let user = user.filter(same).ok_or(Error::InvalidLink)?;
-        // A used link is reported in every browser. The browser that used it has another cookie
-        // since then, so it would otherwise be told to use another browser.
+        // Fails if the link was used. The browser that used it has had a new cookie since then, so
+        // without this check the page would ask the person to open the link in another browser.
         let lifetime = self.settings.lifetimes.email_sign_in;
         self.count_use(token, &AttemptLimit::unreached(lifetime))
             .await?;

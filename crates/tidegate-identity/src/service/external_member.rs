@@ -28,7 +28,7 @@ pub struct ExternalMember<'a> {
 }
 
 impl IdentityService {
-    /// The record of a person, by the id of [`ExternalMember`]; `None` if there is none.
+    /// The record of the person with this [`ExternalMember::id`]; `None` if there is none.
     pub async fn external_member(&self, database: &str, id: &str) -> Result<Option<User>> {
         Ok(self.ports.store.user_with_id(database, id).await?)
     }
@@ -103,10 +103,11 @@ impl IdentityService {
             user_groups: vec![group.to_owned()],
             ..user.clone()
         };
-        // After a concurrent change, the next request records the group.
+        // If a concurrent change prevents this update, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // The tokens of the member's own sessions name the previous group.
+                // The tokens of the member's own sessions name the previous group, so these
+                // sessions end.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self
                     .ports

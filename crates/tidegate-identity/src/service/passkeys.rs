@@ -41,7 +41,7 @@ fn handle(user: &User) -> SecretHash {
     SecretHash::of(&Secret::new(text))
 }
 
-/// Hides the reason for which a passkey is refused. The reason would tell an attacker which part
+/// Hides the reason for which a passkey is refused. The reason would show an attacker which part
 /// still has to be forged.
 fn refused(_: WebauthnError) -> Error {
     Error::WrongPasskey

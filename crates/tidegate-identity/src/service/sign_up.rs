@@ -92,8 +92,8 @@ impl std::fmt::Debug for SignUpLink {
 }
 
 impl IdentityService {
-    /// Creates a user and signs the browser in; returns the browser's new cookie. The caller must
-    /// check that sign-up is allowed.
+    /// Creates a user and signs the browser in; returns the browser's new cookie. The calling
+    /// function must check that sign-up is allowed.
     ///
     /// Errors: [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up(
@@ -107,9 +107,9 @@ impl IdentityService {
         self.open_browser_session(&user, context, false).await
     }
 
-    /// The message with the link that confirms a sign-up. After the confirmation the browser goes to
-    /// `next`, and finally to the URL `returns_to` of the application. The caller must check that
-    /// sign-up is allowed.
+    /// The message with the link that confirms a sign-up. After the confirmation the browser goes
+    /// to `next`, and finally to the URL `returns_to` of the application. The calling function must
+    /// check that sign-up is allowed.
     ///
     /// Errors: [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user.
     /// The user is validated before the message is sent, but not created yet.
@@ -177,8 +177,8 @@ impl IdentityService {
         Ok(link)
     }
 
-    /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
-    /// Returns the new cookie and the path to go to.
+    /// Creates the account of a sign-up link and signs the browser in. A link can be used only
+    /// once. Returns the new cookie and the path to go to.
     ///
     /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(

@@ -1,4 +1,4 @@
-//! The rules for the members of a client's record.
+//! The rules for the fields of a client's record.
 
 use tidegate_identity::{Error as IdentityError, Secret, UserKind, group_role};
 

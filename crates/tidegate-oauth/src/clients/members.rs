@@ -1,4 +1,4 @@
-//! The members of a new client, and of a change to a client.
+//! The fields of a new client, and of a change to a client.
 
 use tidegate_identity::{Secret, SignUpUser, TenantName, UserKind};
 
@@ -102,7 +102,8 @@ pub struct ClientChange {
 }
 
 impl ClientChange {
-    /// Copies the fields that are given into `client`, except those of its authentication.
+    /// Overwrites the fields of `client` for which the change has a value. Ignores `public` and
+    /// `rotate_secret`.
     pub(super) fn apply(self, client: &mut Client) {
         fn set<T>(field: &mut T, value: Option<T>) {
             if let Some(value) = value {

@@ -26,8 +26,9 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The error code on the wire: names of RFC 6749 (section 5.2) and RFC 6750 for the OAuth
-    /// endpoints and bearer tokens, upper snake case for the management API.
+    /// The error code on the wire. The errors of OAuth endpoints and of bearer tokens have the
+    /// codes of RFC 6749 (section 5.2) and RFC 6750. The codes of the management API are in upper
+    /// snake case.
     pub fn code(&self) -> &'static str {
         self.code_and_kind().0
     }

@@ -105,7 +105,7 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         } => {
             return format!("the member {field}[{index}] is not valid, expected {expected}").into();
         }
-        // The names of clients are not unique.
+        // Only the id of a client must be unique, so it is the id that is taken, not the name.
         IdentityError::Taken("client") => {
             "a client with this `id` already exists, or the `id` is reserved; choose another `id`"
         }

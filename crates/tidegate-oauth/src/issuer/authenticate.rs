@@ -20,8 +20,8 @@ impl Issuer {
         }
     }
 
-    /// The client with the id `id` from a request. The id may have any length. `None` if there is
-    /// no such client.
+    /// The client with this id; `None` if there is no such client. The id comes from a request and
+    /// may have any length.
     pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
         if id.len() > MAX_ID_LENGTH {
             return Ok(None);
@@ -64,10 +64,10 @@ impl Issuer {
     /// Authenticates a client: accepts a public client, and a confidential client with a valid
     /// secret.
     ///
-    /// A valid secret is never rate limited, because others could otherwise lock a client out. So
-    /// secrets are compared first, and only wrong secrets are counted, by client and address. The
-    /// count only bounds the cost of wrong secrets: a generated secret has 256 random bits and
-    /// cannot be guessed.
+    /// A valid secret is never rate limited, because otherwise an attacker who sends wrong secrets
+    /// could lock the client out. So secrets are compared first, and only wrong secrets are
+    /// counted, by client and address. The count only bounds the cost of wrong secrets: a generated
+    /// secret has 256 random bits and cannot be guessed.
     ///
     /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(

@@ -227,8 +227,8 @@ impl Issuer {
     }
 
     fn error_redirect(&self, redirect_uri: &str, state: Option<&str>, error: &Error) -> String {
-        // A redirect cannot carry the HTTP status of an internal error, so an error code of its own
-        // reports it (RFC 6749, section 4.1.2.1).
+        // A redirect cannot carry the HTTP status of an internal error, so the error code
+        // `server_error` reports it (RFC 6749, section 4.1.2.1).
         let name = match error.kind() {
             ErrorKind::Internal => "server_error",
             _ => error.code(),
@@ -238,7 +238,8 @@ impl Issuer {
         self.redirect_url(redirect_uri, state, &first)
     }
 
-    /// The redirect URL with these parameters, `state` unchanged, and `iss` (RFC 9207).
+    /// The redirect URL with the parameters `first`, then `state` as the client sent it, and `iss`
+    /// (RFC 9207).
     fn redirect_url(
         &self,
         redirect_uri: &str,

@@ -61,7 +61,7 @@ impl Issuer {
     /// Deletes the user's consent to a client together with codes that are not redeemed yet, and
     /// ends the user's sessions of this client.
     ///
-    /// Errors: [`IdentityError::NotFound`] if the client has no consent of the user.
+    /// Errors: [`IdentityError::NotFound`] if the user gave the client no consent.
     pub async fn withdraw_consent(
         &self,
         browser: &Browser,

@@ -14,8 +14,8 @@ use crate::{
 use tidegate_identity::{AttemptKey, Browser, Error as IdentityError};
 use tidegate_identity::{AuditKind, Secret, SecretHash};
 
-/// The maximum number of random user codes that are tried. Two codes are equal with a probability
-/// of 1 in 25 thousand million.
+/// How many random user codes are tried at most to find one that no other device has. Two codes are
+/// equal with a probability of 1 in 25 thousand million.
 const MAX_TRIES: usize = 8;
 
 /// The device authorization response (RFC 8628, section 3.2).

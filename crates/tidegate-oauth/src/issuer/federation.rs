@@ -59,8 +59,8 @@ impl Issuer {
         Ok(begun.await?)
     }
 
-    /// Completes a login at an identity provider: signs in the linked user, creates a user where
-    /// the client allows it, or links the account to the user who is signed in.
+    /// Completes a login at an identity provider: signs in the linked user, creates a user if the
+    /// client allows it, or links the account to the user who is signed in.
     ///
     /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
     /// too long, [`IdentityError::LoginDenied`], [`Error::UnknownClient`] when the client was

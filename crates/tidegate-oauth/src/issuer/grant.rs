@@ -23,8 +23,8 @@ pub(crate) struct GrantContext<'a> {
 }
 
 impl GrantContext<'_> {
-    /// Fails with [`Error::ForeignDatabase`] if the request names a database whose users the client
-    /// may not sign in.
+    /// Fails with [`Error::ForeignDatabase`] if the request names a database whose users may not
+    /// sign in through the client.
     pub(crate) fn require_database(&self, database: Option<&str>) -> Result<()> {
         if database.is_none_or(|database| self.client.admits(database)) {
             Ok(())
@@ -43,8 +43,9 @@ impl GrantContext<'_> {
     }
 }
 
-/// Handles a token request. Checks first that the client may use the grant, then that the client
-/// authenticates, then that the request is not for another database, then that the grant is valid.
+/// Handles a token request. Checks in this order that the client may use the grant, that the client
+/// is authenticated, that users of the named database may sign in through the client, and that the
+/// grant is valid.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
     request: &TokenRequest,

@@ -60,8 +60,8 @@ impl Issuer {
         }))
     }
 
-    /// The session of a token with a valid signature, expired or not, and the client that the token
-    /// was issued to.
+    /// The session that a token belongs to, and the client that the token was issued to. The token
+    /// must have a valid signature, but may have expired.
     fn session_of(&self, token: &Secret) -> Option<(SessionId, String)> {
         if let Ok(claims) = self.decode_signed(token.expose()) {
             return Some((claims.session, claims.client_id.clone()));

@@ -16,8 +16,8 @@ const SESSION_KEPT: Duration = Duration::from_hours(24);
 const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
-    /// Loads the sessions that were ended on any node. Must be called at least every 5 seconds and
-    /// on every notification; it costs one small query.
+    /// Loads the sessions that were ended on any node. Must be called at least every 5 seconds, and
+    /// whenever the store notifies this node of ended sessions; it costs one small query.
     pub async fn refresh_denylist(&self) -> Result<()> {
         let now = self.ports.clock.now();
         let lifetimes = &self.settings.lifetimes;
@@ -28,8 +28,9 @@ impl Issuer {
     }
 
     /// Creates the active and the next signing key if they are missing, and loads all signing keys.
-    /// Must be called on every notification and about every minute. The interval between two calls
-    /// must be shorter than [`Lifetimes::key_notice`](crate::Lifetimes).
+    /// Must be called about every minute, and whenever the store notifies this node of changed
+    /// keys. The interval between two calls must be shorter than
+    /// [`Lifetimes::key_notice`](crate::Lifetimes).
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,

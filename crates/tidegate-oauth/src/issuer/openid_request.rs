@@ -46,7 +46,7 @@ pub struct OpenIdRequest {
     /// The value that the ID token repeats.
     pub(super) nonce: Option<String>,
     prompts: Vec<Prompt>,
-    /// The maximum age of the sign-in in seconds.
+    /// The maximum age of the sign-in, in seconds.
     max_age: Option<i64>,
     login_hint: Option<String>,
     hint: Hint,
@@ -69,7 +69,7 @@ impl OpenIdRequest {
         self.prompts.contains(&prompt)
     }
 
-    /// The user name that the client expects to sign in.
+    /// The user name that the client suggests for the sign-in.
     pub fn login_hint(&self) -> Option<&str> {
         self.login_hint.as_deref()
     }
@@ -90,8 +90,8 @@ impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
     /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
-    /// `id_token_hint` is no error of this function, and an unknown value of `prompt` is ignored
-    /// (section 3.1.2.1).
+    /// `id_token_hint` is not an error here, and an unknown value of `prompt` is ignored (section
+    /// 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,
@@ -148,9 +148,9 @@ impl Issuer {
     }
 }
 
-/// Refuses request objects (section 6) and registrations (section 7) with
-/// [`Error::UnsupportedParameter`]. This function must be called before missing parameters are
-/// reported, because a request object may contain parameters that the request itself lacks.
+/// Fails with [`Error::UnsupportedParameter`] if the request has a request object (section 6) or a
+/// registration (section 7). Must be called before missing parameters are reported, because a
+/// request object may contain parameters that the request itself lacks.
 pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
     if !scopes.has("openid") {
         return Ok(());

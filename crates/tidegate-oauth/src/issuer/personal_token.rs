@@ -17,7 +17,7 @@ use tidegate_identity::{
 const LIFETIME: Duration = Duration::from_hours(24 * 90);
 /// The maximum lifetime of a token.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
-/// The maximum number of valid tokens of a user.
+/// The maximum number of valid tokens that a user may have.
 const MOST: u32 = 100;
 /// The maximum number of tokens that a list of tokens returns.
 const LISTED: u32 = 1_000;
@@ -245,7 +245,8 @@ fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// The claims of a personal access token. They have no client.
+/// The claims of a personal access token. Their `client_id` is empty, because the token belongs to
+/// no client.
 fn claims(session: &Session, user: User) -> Claims {
     Claims {
         member: MemberClaims::of(&user),

@@ -51,8 +51,8 @@ impl Issuer {
     /// The content of a sign-up link, to show before the account is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
-    /// [`Error::SignUpClosed`] if the client was dropped after the link was sent, even if its id
-    /// was registered again, and if the client no longer allows sign-up.
+    /// [`Error::SignUpClosed`] if the client does not allow sign-up any more, or was dropped after
+    /// the link was sent. A new client with the same id does not count.
     pub async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         Ok(self.open_sign_up_link(token).await?.1)
     }
@@ -67,8 +67,8 @@ impl Issuer {
         Ok((client, link))
     }
 
-    /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
-    /// Returns the new cookie and the path to go to.
+    /// Creates the account of a sign-up link and signs the browser in. A link can be used only
+    /// once. Returns the new cookie and the path to go to.
     ///
     /// Errors: those of [`sign_up_link`](Self::sign_up_link), and those of
     /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
@@ -85,8 +85,7 @@ impl Issuer {
     }
 }
 
-/// Checks that users of this database may sign up through the client; otherwise
-/// [`Error::SignUpClosed`].
+/// Fails with [`Error::SignUpClosed`] if users of this database may not sign up through the client.
 fn require_open(client: &Client, database: &str) -> Result<()> {
     if client.allow_signup && client.belongs_to(database) {
         Ok(())

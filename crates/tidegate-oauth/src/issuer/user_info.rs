@@ -7,8 +7,8 @@ use tidegate_identity::UserKey;
 
 impl Issuer {
     /// The claims about the user of an access token, as JSON text: the current values of the claims
-    /// that the token's scopes request. `sub` equals the `sub` of the user's ID tokens. The caller
-    /// checks that the token has the scope `openid`.
+    /// that the token's scopes request. `sub` equals the `sub` of the user's ID tokens. The calling
+    /// function must check that the token has the scope `openid`.
     ///
     /// Errors: [`Error::InvalidToken`] if the user does not exist any more.
     pub async fn user_info(&self, claims: &Claims) -> Result<String> {

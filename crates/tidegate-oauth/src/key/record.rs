@@ -21,7 +21,8 @@ pub struct SigningKeyRecord {
 /// The states of a signing key, in order. After `Retired` the record is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// The key is published so that resource servers know it in time. It does not sign yet.
+    /// The key does not sign yet. It is published already, so that resource servers know it in
+    /// time.
     Next,
     /// The key signs new tokens.
     Active {

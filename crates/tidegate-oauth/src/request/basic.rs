@@ -18,7 +18,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// either may match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {
-    /// The readings: the text as sent first, then the form-decoded text if it differs.
+    /// The two readings: first the text as sent, then the form-decoded text if it differs.
     pub(super) readings: Vec<(String, Secret)>,
 }
 

@@ -38,7 +38,7 @@ impl ClientCredentials {
         Ok(Self { readings })
     }
 
-    /// The client ids to look up: the id as sent first, then the form-decoded id.
+    /// The client ids to look up: first the id as sent, then the form-decoded id.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.readings.iter().map(|(id, _)| id.as_str())
     }

@@ -26,8 +26,7 @@ pub struct Claims {
     /// The user's name (`uid`).
     pub user: String,
     /// The subject (`sub`), which is unique in a cluster. It is the PostgreSQL role that requests
-    /// run as. For a member it is `database/name`, because a member's requests run as the role of
-    /// its group.
+    /// run as. For a member it is `database/name`, because the members of a group share a role.
     pub subject: String,
     /// The private claims of a member; `None` for a user with a role.
     pub member: Option<MemberClaims>,

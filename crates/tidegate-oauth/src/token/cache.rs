@@ -73,7 +73,7 @@ impl TokenCache {
         );
     }
 
-    /// Clears the cache, because a key was deleted.
+    /// Clears the cache. Must be called after a key was deleted.
     pub(crate) fn clear(&self) {
         *self
             .generations

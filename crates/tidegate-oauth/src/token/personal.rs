@@ -51,7 +51,7 @@ impl PersonalTokens {
         }
     }
 
-    /// Whether a token has the prefix of a personal access token. It need not be valid.
+    /// Whether a token has the prefix of a personal access token. The token need not be valid.
     pub(crate) fn is_personal(token: &str) -> bool {
         token.starts_with(PREFIX)
     }

@@ -47,7 +47,7 @@ fn question(
     form.around(step, &fields)
 }
 
-/// The section of the account page.
+/// The section of the account page that lists the user's passkeys.
 pub(super) fn section(form: &PageForm<'_>, passkeys: &[Passkey], now: Timestamp) -> Markup {
     let form = form.without_message();
     let add = html! { button type="submit" { "Add a passkey" } };

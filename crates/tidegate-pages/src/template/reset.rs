@@ -60,7 +60,8 @@ pub(crate) fn choose_password(
     }
 }
 
-/// The credentials that sign in without the password, and the box that removes them.
+/// The credentials with which the user can sign in without the password, and a checkbox that
+/// requests their removal.
 fn other_ways(credentials: &Credentials, now: Timestamp) -> Markup {
     html! {
         p { "These sign in as you too:" }

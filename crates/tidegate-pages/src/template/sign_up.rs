@@ -11,7 +11,7 @@ pub(crate) struct SignUp<'a> {
     pub client: &'a str,
     pub username: Option<&'a str>,
     pub email: Option<&'a str>,
-    /// The URL of the sign-in page.
+    /// The URL of the sign-in page; `None` if the browser did not come from that page.
     pub sign_in: Option<&'a str>,
 }
 

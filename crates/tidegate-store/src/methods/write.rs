@@ -44,7 +44,7 @@ static NOTIFY: Query = Query::new(
      from pg_catalog.json_array_elements_text(:names::json) as name",
 );
 
-/// Adds methods, as [`tidegate_methods::MethodStore::insert`].
+/// Adds methods; see [`tidegate_methods::MethodStore::insert`].
 pub(super) async fn insert(
     database: &Database,
     tenant: &DatabaseName,
@@ -66,7 +66,7 @@ pub(super) async fn insert(
     transaction.end(taken).await
 }
 
-/// Changes methods, as [`tidegate_methods::MethodStore::update`].
+/// Changes methods; see [`tidegate_methods::MethodStore::update`].
 pub(super) async fn update(
     database: &Database,
     tenant: &DatabaseName,

@@ -47,7 +47,7 @@ static GROUPS: Query = Query::new(
        from groups where groups.name is not null) \
      select name from groups where name is not null order by name collate \"C\"",
 );
-// Nodes cache nothing that depends on members, so other nodes are not notified of new members.
+// New members make no cached data stale, so other nodes are not notified of them.
 static INSERT: Query = Query::new(
     "with new as (select * from pg_catalog.json_to_recordset(:members::json) \
        as new (place bigint, name text, id text, password_hash text, email text, \
@@ -115,8 +115,8 @@ pub(super) async fn groups(database: &Database, tenant: &str) -> Result<Vec<Stri
     database.rows(&GROUPS, &[&tenant], name).await
 }
 
-/// Adds all members or none of them, in one statement. If a name or an id is taken, returns the
-/// index in `members` of the first such member.
+/// Adds all members or none of them, in one statement. If names or ids are taken, returns the index
+/// of the first member whose name or id is taken.
 pub(super) async fn insert(database: &Database, members: &[User]) -> Result<Option<usize>> {
     let Some(first) = members.first() else {
         return Ok(None);

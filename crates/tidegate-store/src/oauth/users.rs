@@ -65,8 +65,8 @@ static IS_TAKEN: Query = Query::new(
      where (database = :database and name = :name) or role = :role \
         or (database = :database and coalesce(id, name) = coalesce(:id, :name)))",
 );
-// Nodes cache data that depends on members only for a short time, so other nodes are not notified
-// of changes of members. They are notified when a user becomes a member, because its role is then
+// Other nodes are not notified of changes of members, because they cache data about members only
+// for a short time. They are notified when a user becomes a member, because its role is then
 // dropped.
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
@@ -166,7 +166,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
     }
     let names: [Argument<'_>; 4] = [&key.database, &key.name, &user.role, &user.id];
     let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
-    // The only other possible conflict is a second default user.
+    // If no name, role or id is taken, the conflict is a second default user.
     Ok(match taken {
         Some(false) if user.default_user => WriteOutcome::DefaultUserTaken,
         _ => WriteOutcome::Taken,

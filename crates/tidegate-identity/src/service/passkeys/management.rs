@@ -41,9 +41,9 @@ impl IdentityService {
         Ok(())
     }
 
-    /// Removes a passkey of the user who is signed in in `browser`. It requires a recent sign-in or
-    /// the password, so that an unattended browser does not lock its user out. Returns the message
-    /// that informs the user; `None` if the user has no email address.
+    /// Removes a passkey of the user who is signed in in `browser`. Requires a recent sign-in or
+    /// the password, so that a person at an unattended browser cannot lock the user out. Returns
+    /// the message that informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::ReauthenticationRequired`], or those of a sign-in with
     /// the password; [`Error::LastCredential`] when the user has no password, no linked account and

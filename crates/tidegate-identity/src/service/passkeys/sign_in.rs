@@ -22,14 +22,16 @@ const BY_PASSKEY: &str = "passkey";
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {
-    /// The question for a sign-in without a user name; `None` where browsers allow no passkeys.
+    /// The question for a sign-in without a user name; `None` if browsers allow no passkeys at the
+    /// service's URL.
     pub fn begin_passkey_sign_in(&self, cookie: &Secret) -> Result<Option<PasskeyRequest>> {
         let Some(site) = &self.passkeys else {
             return Ok(None);
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // A password manager may begin to back up a key some time after its creation.
+        // A key that was not backed up when it was created may be backed up now, because a password
+        // manager may begin to do so later.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (question, state) = begun.map_err(refused)?;

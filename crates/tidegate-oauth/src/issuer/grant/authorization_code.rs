@@ -51,7 +51,8 @@ pub(super) async fn exchange(
         let nonce = code.nonce.as_deref();
         return cx.issuer.first_tokens(cx, &session, &user, nonce).await;
     }
-    // The code has expired, or a parallel request redeemed it first.
+    // The code was not redeemed: it has expired, its browser session has ended, or a parallel
+    // request redeemed it first.
     let winner = store.code(hash).await?.and_then(|code| code.session);
     if let Some(session) = winner {
         cx.issuer

@@ -4,13 +4,13 @@ use super::GrantContext;
 use crate::{Error, GrantKind, Result, Scopes, TokenResponse};
 use tidegate_identity::{LoginAttempt, Secret, UserKey};
 
-/// Issues tokens to the user with this password.
+/// Issues tokens to the user `key` if the password is right.
 ///
 /// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant,
 /// [`Error::SecondFactorNeeded`] when the client requires a second factor,
 /// [`Error::SecondFactorMissing`] when the user has a second factor, and those of the sign-in as
-/// [`Error::Identity`]: wrong credentials, too many attempts, a busy or unavailable store. An
-/// unknown user and a wrong password have the same text and take the same time.
+/// [`Error::Identity`]: wrong credentials, too many attempts, a full queue of passwords to hash, an
+/// unavailable store. An unknown user and a wrong password give the same error after the same time.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     key: UserKey,

@@ -12,8 +12,8 @@ use crate::token::Issue;
 use crate::{Error, RefreshOutcome, Result, Scopes, TokenResponse};
 use tidegate_identity::{EndReason, Secret};
 
-/// Issues the next tokens of the token's session. `asked` narrows the access token only: the
-/// session and its refresh tokens keep their scopes (RFC 6749, section 6).
+/// Issues the next tokens of the session that `token` belongs to. `asked` narrows the access token
+/// only: the session and its refresh tokens keep their scopes (RFC 6749, section 6).
 ///
 /// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client and its user
 /// still exists and is not disabled. [`Error::InvalidScope`] for a scope that the session lacks; in
