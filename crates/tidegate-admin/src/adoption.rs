@@ -78,8 +78,8 @@ pub(super) async fn plan(
     })
 }
 
-/// Checks that the administrator may act for the owner of each object. Otherwise PostgreSQL would
-/// not grant privileges on the object, but only warn.
+/// Checks that the administrator may act for the owner of each object. If it may not, PostgreSQL
+/// would only warn and grant no privileges on the object.
 async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()> {
     let mut sql = Vec::new();
     for owner in content.object_creators() {
