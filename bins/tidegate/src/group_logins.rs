@@ -21,7 +21,7 @@ impl PgGroupLogins {
     }
 }
 
-/// Lets the role of each group with members log in, and creates a missing role. A role is missing
+/// Makes the role of each group that has members able to log in. Creates the role if it is missing,
 /// for example after a restore without the roles.
 pub(crate) async fn provide(
     admin: &Admin,
