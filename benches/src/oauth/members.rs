@@ -107,7 +107,8 @@ fn cpu(service: &Service) -> Result<(f64, f64)> {
     ))
 }
 
-/// Each member signs in, sends its first request and refreshes its token, one after the other.
+/// Measures three steps: all members sign in, then all send their first request, then all refresh
+/// their token. In each step one member follows the other.
 async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
     let address = service.address;
     let mut connection = Connection::open(address).await?;
