@@ -13,8 +13,9 @@ use tidegate_wire::{Secret, StartupParameters};
 
 use super::RolePasswords;
 
-/// The `search_path` configured for a role in a database, by the precedence of PostgreSQL ("ALTER
-/// ROLE": settings for role and database, then role, then database).
+/// Selects the `search_path` configured for a role in a database. PostgreSQL uses the setting for
+/// this role in this database, or else the setting of the role, or else that of the database
+/// ("ALTER ROLE").
 const SEARCH_PATH: &str = "\
     (SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
     FROM pg_catalog.pg_db_role_setting s \

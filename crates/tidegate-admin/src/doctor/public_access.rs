@@ -67,7 +67,7 @@ pub(super) async fn examine(
 }
 
 /// Returns the grants that the service's own logins need once PUBLIC may no longer connect. These
-/// logins are the administrator's, which creates the users and the captures, and the one that reads
+/// logins are the administrator, which creates the users and the captures, and the role that reads
 /// the change log.
 async fn service_grants(
     home: &Session,
