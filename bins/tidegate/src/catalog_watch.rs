@@ -6,8 +6,8 @@
 //! compared once for all databases.
 //!
 //! Each tick reads change markers in the control database: one for each database, and one for the
-//! roles. Only if the marker has changed, the database is polled or the roles are compared, because
-//! polls and comparisons may need a login or take long.
+//! roles. The database is polled, or the roles are compared, only if this marker has changed,
+//! because polls and comparisons may need a login or take long.
 
 mod check;
 mod last_check;

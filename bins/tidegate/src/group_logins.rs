@@ -21,8 +21,8 @@ impl PgGroupLogins {
     }
 }
 
-/// Makes the role of each group that has members able to log in. Creates the role if it is missing,
-/// for example after a restore without the roles.
+/// Ensures that each group with members has a role that can log in. Creates a missing role, for
+/// example after a restore without the roles.
 pub(crate) async fn provide(
     admin: &Admin,
     accounts: &Accounts,

@@ -84,8 +84,8 @@ struct ReplicaProbe {
 }
 
 impl ReplicaProbe {
-    /// The replicas, except the server that is the primary now. `replica_urls` includes that server
-    /// if it names all servers of the cluster, each of which may become the primary.
+    /// The replicas, except the server that is the primary now. `replica_urls` may name this server
+    /// too: if any server may become the primary, it names all of them.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

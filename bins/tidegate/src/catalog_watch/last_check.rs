@@ -6,8 +6,8 @@ use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
 /// The pause after a comparison, as a multiple of the comparison's duration. The pause applies if
-/// only the snapshot in the marker has changed since the comparison. So comparisons that only a
-/// changed snapshot causes take PostgreSQL at most a fiftieth of a core.
+/// only the snapshot in the marker has changed since the comparison. So comparisons for which a
+/// changed snapshot is the only reason take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The most recent comparison of the definitions of a database, or of the roles of the cluster.
