@@ -110,8 +110,8 @@ impl BenchTenant {
             });
             refresh.push(again);
         }
-        // Later runs may need more users than this run, so the file also keeps the other refresh
-        // tokens.
+        // Later runs may need more users than this run, so the file also keeps the refresh tokens
+        // of further users.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;

@@ -256,8 +256,8 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The URL of the same database over the Unix socket, because the service also connects over this
-/// socket. Without a socket, the unchanged URL.
+/// The URL with which pgbench connects over the Unix socket, as the service does. Without a socket,
+/// the unchanged `url`.
 fn floor_url(url: &str, socket: &str) -> String {
     let (Some((credentials, rest)), false) = (url.rsplit_once('@'), socket.is_empty()) else {
         return url.to_owned();

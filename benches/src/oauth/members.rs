@@ -14,8 +14,8 @@ use crate::{Result, process};
 /// The number of members that are measured.
 const MEMBERS: u32 = 300;
 const PASSWORD: &str = "bench-password-1";
-/// Fills the control database as sign-ups do: with emails, properties, and a session for every
-/// tenth member.
+/// Adds the other members as sign-ups do, with emails and properties. [`SESSIONS`] adds a session
+/// for every tenth of them.
 const OTHERS: &str = "\
     insert into tidegate.users (database, name, kind, id, password_hash, email, properties, \
         user_group, default_user, created_at) \
