@@ -18,8 +18,8 @@ use crate::connection::{Connection, HttpResponse};
 use crate::load::Caller;
 
 const PASSWORD: &str = "bench-password-1";
-/// The hash of an unused password. The service stores an imported hash unchanged, which is faster
-/// than hashing a password.
+/// The password hash of users that do not sign in. The service stores a hash from a request
+/// unchanged, which is faster than hashing a password.
 pub(crate) const HASH: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
 /// The group of all created users. Privileges are granted to this group.
 const GROUP: &str = "bench";
@@ -56,8 +56,8 @@ pub(crate) struct Made {
     pub(crate) time: Duration,
 }
 
-/// The SQL expression that computes the name of a role from the number of a client of pgbench; see
-/// [`name`].
+/// The SQL expression with which a client of pgbench computes a role's name from its own number, as
+/// [`name`] does.
 pub(crate) const ROLE_OF_CLIENT: &str = "'demo/bench-' || lpad(:client_id::text, 5, '0')";
 
 /// The name of the user with this number.
@@ -110,8 +110,8 @@ impl BenchTenant {
             });
             refresh.push(again);
         }
-        // Later runs may need more users than this run, so the file also keeps the other refresh
-        // tokens.
+        // Later runs may need more users than this run, so the file also keeps the refresh tokens
+        // of further users.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::Result;
 use crate::model::arguments::ModelArguments;
 
-/// A command other than the measurement of the cases.
+/// A subcommand. Without one, the program measures the cases.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Command {
     Model(ModelArguments),

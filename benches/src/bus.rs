@@ -127,8 +127,8 @@ impl Case {
         })
     }
 
-    /// Waits until PostgreSQL has this number of walsenders. After a start with the bus there may
-    /// be more for a moment.
+    /// Waits until PostgreSQL has this number of walsenders. Shortly after nodes with a bus have
+    /// started, there may be more.
     async fn walsenders(&self, count: usize) -> Result<()> {
         let client = self.cluster.demo.client().await?;
         let counted = async || {

@@ -54,7 +54,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 
 /// Creates roles with SQL, and tenants whose databases are in use.
 async fn prepare(service: &Service) -> Result<Vec<BenchTenant>> {
-    // Autovacuum visits each database once a minute, with or without a service.
+    // Autovacuum is turned off, because it visits each database once a minute even without the
+    // service.
     service.run("alter system set autovacuum = off").await?;
     service.run("select pg_reload_conf()").await?;
     let roles = format!(

@@ -80,8 +80,8 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// The maximum time for which requests are sent.
     pub(crate) time: Duration,
-    /// The time from one request of a connection to its next; `None` to send a request as soon as
-    /// the response to the request before it has arrived.
+    /// The time between the starts of two requests on a connection. `None` sends each request as
+    /// soon as the previous response has arrived.
     pub(crate) interval: Option<Duration>,
     /// Whether each caller sends exactly one request. Otherwise random callers send requests until
     /// the time is over.

@@ -168,7 +168,8 @@ impl Bench<'_> {
         sample: &mut Sample,
     ) -> Result<()> {
         if !self.arguments.quick {
-            // The previous variant may have made the pool close connections of these users.
+            // These requests are not measured. They reopen connections that the pool may have
+            // closed during the previous variant.
             let time = LEAD_IN;
             load::run(plan, Load { time, ..load }).await?;
         }

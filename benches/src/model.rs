@@ -1,5 +1,5 @@
-//! A model of the resources that a number of sockets, tenants and changes needs, and of the limit
-//! that is reached first.
+//! Computes which resources are needed for given numbers of sockets, tenants and changes, and which
+//! limit is reached first.
 
 pub(crate) mod arguments;
 mod check;

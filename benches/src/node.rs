@@ -19,8 +19,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Starts a node with these settings as environment variables. Waits until it is ready, with
-    /// all its parts.
+    /// Starts a node with these settings as environment variables. Waits until the node and all its
+    /// parts are ready.
     pub(crate) async fn start(
         demo: &Service,
         name: &str,
@@ -88,7 +88,7 @@ impl Drop for Node {
     }
 }
 
-/// The first line of a log that contains `text`; `None` if there is none.
+/// The first line with `text` in a log; `None` if there is none.
 pub(crate) fn says(log: &Path, text: &str) -> Option<String> {
     let log = fs::read_to_string(log).ok()?;
     log.lines()

@@ -21,8 +21,8 @@ const NAME: &str = "nodes";
 const SHAPE: &str = "by key";
 /// The numbers of nodes that are compared.
 const NODES: [usize; 2] = [1, 3];
-/// Requests a second at each node, of all connections together. All nodes together must not reach
-/// the limit of the machine, because the cost of a request changes there.
+/// Requests a second at each node, of all connections together. All nodes together must stay well
+/// below the limit of the machine, because the cost of a request is different near it.
 const RATE: u32 = 1_500;
 /// How long requests are sent before the measurement. Within this time each node gets its share of
 /// the connections.
@@ -49,7 +49,7 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments, shapes: &[Shap
     Ok(())
 }
 
-/// Prints what a read costs one and several nodes, which take turns.
+/// Prints what a read costs with one node and with several nodes, which are measured alternately.
 async fn compare(reads: &Reads<'_>) -> Result<()> {
     let mut nodes = Vec::new();
     for number in 0..NODES[1] {

@@ -271,7 +271,7 @@ async fn sign_in(
     Ok(times)
 }
 
-/// Runs the futures concurrently. Returns their durations, sorted.
+/// Runs the futures concurrently. Returns the durations that they measured, sorted.
 async fn all<F>(futures: impl Iterator<Item = F>) -> Result<Vec<Duration>>
 where
     F: Future<Output = Result<Vec<Duration>>> + 'static,

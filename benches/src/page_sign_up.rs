@@ -22,8 +22,8 @@ use listeners::Listeners;
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-sign-ups";
-/// A policy that the service evaluates itself. It lets PostgreSQL evaluate [`OTHER_POLICY`] for
-/// each member.
+/// A policy that the service evaluates itself. The service cannot evaluate [`OTHER_POLICY`], so
+/// PostgreSQL evaluates that policy for each member.
 pub(crate) const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
 /// The maximum number of people who subscribe to the table with [`OTHER_POLICY`].
@@ -225,7 +225,7 @@ pub(crate) async fn each<T>(
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// The data of a GraphQL document.
+/// Sends a GraphQL document. Returns the `data` of the response.
 async fn graphql(
     connection: &mut Connection,
     address: SocketAddr,

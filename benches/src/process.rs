@@ -9,8 +9,8 @@ const TICKS: f64 = 100.0;
 
 fn stat(pid: u32) -> Result<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name of the command may contain spaces, but the fields after its closing parenthesis do
-    // not.
+    // The name of the command is in parentheses and may contain spaces. The fields after it contain
+    // none.
     let (_, rest) = text.rsplit_once(')').ok_or("no process name")?;
     Ok(rest.split_whitespace().map(str::to_owned).collect())
 }

@@ -162,7 +162,8 @@ pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
 
-/// The kept folder, or a new temporary folder, which is removed when the second value is dropped.
+/// The kept folder, or a new temporary folder. Dropping the second value removes the temporary
+/// folder.
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     // If this process runs as root, PostgreSQL runs as another user, who must be able to enter the
     // folder.
@@ -255,8 +256,8 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The URL of the same database over the Unix socket, which the service uses too. Without a socket,
-/// the unchanged URL.
+/// The URL with which pgbench connects over the Unix socket, as the service does. Without a socket,
+/// the unchanged `url`.
 fn floor_url(url: &str, socket: &str) -> String {
     let (Some((credentials, rest)), false) = (url.rsplit_once('@'), socket.is_empty()) else {
         return url.to_owned();

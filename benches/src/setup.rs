@@ -176,7 +176,7 @@ pub(crate) async fn owner(service: &Service, number: u32) -> Result<(BenchTenant
     Ok((tenant, new))
 }
 
-/// Creates a tenant with a table of notes, and its users.
+/// Creates a tenant with users and a table of notes.
 async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Result<Vec<Caller>> {
     let (tenant, new) = owner(service, number).await?;
     let made = tenant.users(USERS_OF_TENANT, tokens).await?;

@@ -22,7 +22,7 @@ const ARRAY: u32 = 1_000;
 const CREATED: u32 = 10_000;
 /// How long the idle subscriptions are measured.
 const IDLE: Duration = Duration::from_mins(1);
-/// The number of rows that are inserted in the end.
+/// The number of rows that are inserted at the end of the measurement.
 const ROWS: u32 = 10;
 
 /// Creates `count` members and measures their subscriptions.

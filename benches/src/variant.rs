@@ -93,7 +93,7 @@ fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
 }
 
 /// The role that runs the floor: the role of the first variant's callers. Members have no role of
-/// their own. For members the owner runs the floor, and no policies apply to the owner.
+/// their own. So for members the owner runs the floor, although no policies apply to the owner.
 pub(crate) fn floor_role(variants: &[Variant], members: bool) -> String {
     match variants.first().map(|variant| variant.callers) {
         Some(Callers::Guest) => "demo/guest".to_owned(),

@@ -49,7 +49,7 @@ impl Subscribers {
         Self::open_at(service.address, &service.owner_token, queries).await
     }
 
-    /// Opens sockets of a token's user at an address, as [`Self::open`] does.
+    /// Does what [`Self::open`] does, but at the given address and as the user of `token`.
     pub(crate) async fn open_at(
         address: SocketAddr,
         token: &str,

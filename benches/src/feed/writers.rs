@@ -44,8 +44,8 @@ const WRITER: Writer = Writer {
 /// A rate in transactions per second at which the machine is not saturated.
 const MODERATE_RATE: u32 = 8000;
 
-/// Writes at full speed and at the rate [`MODERATE_RATE`], alternating between the kinds of
-/// subscriptions.
+/// Measures writers at full speed and at the rate [`MODERATE_RATE`], with each kind of
+/// subscriptions in turn.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
     let apart = Service::start(arguments, None).await?;
     apart.run(TABLE).await?;

@@ -1,4 +1,5 @@
-//! Compares runs of one and of three nodes with the values that the constants of one node predict.
+//! Measures the constants with one node. Compares what they predict with runs of one node and of
+//! three nodes.
 
 use std::process::ExitCode;
 
@@ -39,7 +40,8 @@ const LOADS: Loads = Loads {
     },
     many: load(1000, 10, 250),
 };
-/// The loads of the compared runs of one and of three nodes. They differ from `LOADS`.
+/// The runs that are compared with the prediction: the number of nodes, and the load, which differs
+/// from `LOADS`.
 const PREDICTED: [(u32, Load); 2] = [(1, load(500, 4, 400)), (3, load(300, 3, 400))];
 
 /// A predicted and a measured value.

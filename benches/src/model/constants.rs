@@ -49,9 +49,9 @@ pub(crate) struct PostgresCosts {
     pub(crate) request_us: f64,
     /// How many cores a walsender uses while the cluster writes, independent of the rate of writes.
     pub(crate) walsender_cores: f64,
-    /// The CPU time in microseconds of a walsender for a change of its database.
+    /// The CPU time in microseconds that a walsender needs to decode a change of its database.
     pub(crate) decode_us: f64,
-    /// The CPU time in milliseconds of a walsender for each MiB of WAL of other databases.
+    /// The CPU time in milliseconds that a walsender needs to skip a MiB of WAL of other databases.
     pub(crate) foreign_ms_per_mib: f64,
     /// The bytes of WAL of a change, without its row.
     pub(crate) wal_bytes: f64,

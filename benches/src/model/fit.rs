@@ -10,7 +10,7 @@ use crate::Result;
 use crate::model::arguments::ModelArguments;
 
 const MIB: f64 = 1_048_576.0;
-/// The bytes of a row of the writers.
+/// The size in bytes of a row that the writers insert.
 pub(crate) const ROW: f64 = 60.0;
 
 /// The loads of the runs.
@@ -158,15 +158,15 @@ impl Runs {
     }
 }
 
-/// The line through two runs: the cores that are used at any rate, and the microseconds of CPU for
-/// each unit.
+/// The straight line through the results of two runs. `cores` are used regardless of the rate of
+/// units; `us` is the CPU time in microseconds for each unit.
 struct CostLine {
     cores: f64,
     us: f64,
 }
 
 impl CostLine {
-    /// `of` returns a count and the seconds of CPU for it.
+    /// `of` returns the number of units in a run, and the seconds of CPU for them.
     fn through(low: &Usage, high: &Usage, of: impl Fn(&Usage) -> (f64, f64)) -> Self {
         let each_second = |it: &Usage| {
             let (count, cpu) = of(it);

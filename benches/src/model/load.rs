@@ -15,7 +15,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 pub(crate) struct Load {
     /// The number of sockets at each node.
     pub(crate) sockets: usize,
-    /// The number of events of each change at each node.
+    /// How many events each change causes at each node.
     pub(crate) events: usize,
     /// Changes a second, each in a transaction of its own.
     pub(crate) rate: u32,

@@ -8,7 +8,8 @@ use super::constants::Constants;
 /// The interval of the pings of a socket, in seconds. A ping with its pong costs as much as an
 /// event.
 const PING: f64 = 25.0;
-/// The memory of the kept changes: of one database, and the maximum for all databases together.
+/// The memory in MiB for the changes that a node keeps: for one database, and the maximum for all
+/// databases together.
 const KEPT_MIB: (f64, f64) = (64.0, 1024.0);
 /// How many messages a second a reader sends to report its position.
 const HEARTBEATS: f64 = 5.0;
@@ -80,7 +81,7 @@ pub(crate) fn nodes(size: &ModelSize, constants: &Constants, limits: &Limits) ->
 }
 
 impl Needs {
-    /// Computes the resources of a size on this many nodes, with a bus or without.
+    /// Computes the resources that a size needs on this many nodes, with a bus or without.
     pub(crate) fn of(
         size: &ModelSize,
         constants: &Constants,

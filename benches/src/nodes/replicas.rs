@@ -19,12 +19,12 @@ struct Slices {
 }
 
 impl Slices {
-    /// Microseconds for each of the many reads.
+    /// Microseconds for each read of the slice with many reads.
     fn each(&self, cpu: fn(&Cost) -> f64) -> f64 {
         self.many.each(cpu(&self.many))
     }
 
-    /// Microseconds for each further read.
+    /// Microseconds for each read by which the slice with many reads exceeds the slice with few.
     fn further(&self, cpu: fn(&Cost) -> f64) -> f64 {
         (cpu(&self.many) - cpu(&self.few)) * 1e6 / (self.many.reads - self.few.reads)
     }
@@ -32,7 +32,7 @@ impl Slices {
 
 /// Prints what a read costs without replicas and with two replicas. The primary also replicates,
 /// reports its position, and is asked from time to time whether definitions have changed. So its
-/// cost is printed twice: with this work, and as the cost of a further read.
+/// cost is printed twice: including this work, and without it as the cost of a further read.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",

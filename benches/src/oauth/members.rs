@@ -14,8 +14,8 @@ use crate::{Result, process};
 /// The number of members that are measured.
 const MEMBERS: u32 = 300;
 const PASSWORD: &str = "bench-password-1";
-/// Fills the control database as sign-ups do: with emails, properties, and a session for every
-/// tenth member.
+/// Adds the other members as sign-ups do, with emails and properties. [`SESSIONS`] adds a session
+/// for every tenth of them.
 const OTHERS: &str = "\
     insert into tidegate.users (database, name, kind, id, password_hash, email, properties, \
         user_group, default_user, created_at) \
@@ -107,7 +107,8 @@ fn cpu(service: &Service) -> Result<(f64, f64)> {
     ))
 }
 
-/// Each member signs in, sends its first request and refreshes its token, one after the other.
+/// Measures three steps: all members sign in, then all send their first request, then all refresh
+/// their token. In each step one member follows the other.
 async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
     let address = service.address;
     let mut connection = Connection::open(address).await?;

@@ -99,7 +99,7 @@ impl<'a> SignUpBrowser<'a> {
     }
 }
 
-/// The action of the form of a step, and its hidden fields.
+/// Finds the form of a step in a page. Returns the form's action and its hidden fields.
 fn form(page: &str, step: &str) -> Result<(String, String)> {
     let mark = format!("name=\"step\" value=\"{step}\"");
     let form = page.split("<form ").find(|form| form.contains(&mark));

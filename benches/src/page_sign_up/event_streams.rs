@@ -1,5 +1,5 @@
-//! Event streams (server-sent events) of many people on few connections, by HTTP/2. HTTP/2 is used
-//! because a process cannot open a file for each person.
+//! Event streams (server-sent events) of many people on few connections, by HTTP/2. With a
+//! connection for each person, the process would need more open files than the system allows.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -16,8 +16,8 @@ use crate::roles;
 use crate::service::Service;
 
 /// The interval between checks of the tenants for missing roles. The first check creates roles that
-/// an older release did not have. Later checks are needed while nodes of an older release run,
-/// because they may revoke grants that their release does not know.
+/// an older release did not have. Later checks are needed while nodes of an older release run: such
+/// nodes may revoke grants that their release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.

@@ -23,7 +23,7 @@ use crate::{master_key, ports};
 /// start of the window is still found.
 const MARGIN: Duration = Duration::from_mins(1);
 
-/// Opens the bus around a change log, if the settings name a bus.
+/// Opens a bus over which nodes share the changes of `log`; `None` if the settings name no bus.
 pub(crate) fn open(
     service: &Service,
     settings: &Settings,
@@ -50,8 +50,8 @@ fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> 
 ///
 /// # Errors
 ///
-/// If the master key cannot be read, because the names in NATS are derived from it, or if NATS
-/// cannot be used.
+/// If NATS cannot be used, or if the master key cannot be read: the names in NATS are derived from
+/// it.
 pub(crate) async fn report(settings: &Settings) -> Option<Result<BusReport>> {
     settings.bus_url.as_ref()?;
     let bus = match master_key::read(settings) {

@@ -5,9 +5,9 @@
 //! other database is polled while its schemas are in use. Roles belong to the cluster and are
 //! compared once for all databases.
 //!
-//! Each tick reads change markers in the control database. A database is polled, or roles are
-//! compared, only if the marker has changed, because polls and comparisons may need a login or take
-//! long.
+//! Each tick reads change markers in the control database: one for each database, and one for the
+//! roles. The database is polled, or the roles are compared, only if this marker has changed,
+//! because polls and comparisons may need a login or take long.
 
 mod check;
 mod last_check;
@@ -79,8 +79,8 @@ pub(crate) struct CatalogWatch {
     users: UserPool,
     /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database, the number of statements that have run, and the number of ticks in which
-    /// this number has not changed.
+    /// For each database, the number of statements that have run, and the number of ticks since
+    /// this number changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
@@ -157,8 +157,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // The visibility is set again in each tick. The catalogs ignore it for a database until
-            // a request has used one of its schemas.
+            // The visibility is set again in each tick, because the catalogs ignore it until a
+            // request has used a schema of the database.
             self.catalogs.set_visibility(database, state.visibility);
         }
         let polled = self.to_poll(&watched);
@@ -189,7 +189,7 @@ impl CatalogWatch {
         self.markers.as_ref().map(|markers| markers.of(database))
     }
 
-    /// Whether nothing has changed since the most recent check of a database.
+    /// Whether a database is unchanged since its most recent check.
     fn is_current(&self, database: &DatabaseName) -> bool {
         match (self.states.get(database), self.marker(database)) {
             (Some(state), Some(marker)) => !state.busy && state.last_check.is_current(&marker),
@@ -321,7 +321,8 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            // Without notifications, the database is polled again at the next tick anyway.
+            // A check that is only due is not repeated if the database sends no notifications,
+            // because then the next tick polls it anyway.
             if reason != Reason::Due || state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
@@ -329,8 +330,8 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // For a reported definition, the marker is not recorded, because a request may have
-            // compared the definitions before the marker was read.
+            // For a reported definition, the marker is not recorded: the check may rely on a
+            // comparison that a request made before the marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),

@@ -63,7 +63,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     served
 }
 
-/// Restarts PostgreSQL when it exits, for example because the kernel ran out of memory.
+/// Restarts PostgreSQL when it exits, for example because the machine ran out of memory.
 async fn keep_running(cluster: &Cluster) -> Infallible {
     loop {
         tokio::time::sleep(CHECK_INTERVAL).await;
@@ -122,8 +122,8 @@ async fn serve(
     let master_key = folder.master_key()?;
     let text = |text: &str| Some(text.to_owned());
     layers.decide(&[
-        // A Unix socket avoids the TCP overhead of loopback, which is a third of the cost of a
-        // small statement.
+        // Over loopback, TCP causes a third of the cost of a small statement. A Unix socket avoids
+        // this cost.
         ("admin_url", Some(cluster.socket_url("postgres"))),
         ("replication_url", None),
         ("replica_urls", None),

@@ -21,8 +21,8 @@ impl PgGroupLogins {
     }
 }
 
-/// Lets the role of each group with members log in, and creates a missing role. A role is missing
-/// for example after a restore without the roles.
+/// Ensures that each group with members has a role that can log in. Creates a missing role, for
+/// example after a restore without the roles.
 pub(crate) async fn provide(
     admin: &Admin,
     accounts: &Accounts,

@@ -19,11 +19,14 @@ use crate::pool::UserPool;
 /// The interval between reads of the ended sessions. It is short enough that every node refuses an
 /// ended session within 5 s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
-/// The interval between checks of external issuers for changes, because notifications may be lost.
+/// The interval between checks whether external issuers have changed. A node checks, because
+/// notifications of changes may be lost.
 const ISSUERS: Duration = Duration::from_secs(4);
+/// The interval between reads of the signing keys, because notifications may be lost.
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.
 const METHODS: Duration = Duration::from_mins(1);
+/// The interval between attempts to rotate the signing key and to delete expired rows.
 const MAINTENANCE: Duration = Duration::from_hours(1);
 
 /// Keeps the caches of a node current while [`run`](Self::run) is polled.

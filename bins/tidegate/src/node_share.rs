@@ -19,8 +19,9 @@ use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// The interval between two exchanges, in which this node publishes its share and reads the shares
-/// of the other nodes. It is short enough that a new node has its share within five seconds.
+/// The interval between two exchanges. In an exchange, this node publishes its share and reads the
+/// shares of the other nodes. The interval is short enough that a new node has its share within
+/// five seconds.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The number of consecutive exchanges that must have seen the same number of nodes before this
 /// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time,

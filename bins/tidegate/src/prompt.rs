@@ -62,8 +62,8 @@ fn ask(whose: &str) -> Result<Secret> {
     Ok(password)
 }
 
-/// Asks a question at the terminal and checks that the answer is yes. If `yes` is true (flag
-/// `--yes`), it does not ask.
+/// Asks a question at the terminal and checks that the answer is yes. Does not ask if `yes` is true
+/// (flag `--yes`).
 ///
 /// # Errors
 ///

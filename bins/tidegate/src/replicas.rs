@@ -20,12 +20,13 @@ use crate::settings::{FeedSource, Settings};
 /// How long a read waits for a connection to a replica before it runs on the primary.
 const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// The longest lifetime of a connection to a replica. A connection may start with outdated settings
-/// of its role, because the replica may replay a change of the settings up to a second late.
+/// The longest lifetime of a connection to a replica. It is short, because a connection may start
+/// with outdated settings of its role: the replica may replay a change of the settings up to a
+/// second late.
 const MAX_LIFETIME: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// Opens the replicas of the settings, with pools of at most `capacity` connections. `decisions`
-/// are the decisions about shared connections on the primary.
+/// Opens the replicas of the settings, each with a pool of at most `capacity` connections.
+/// `decisions` are the decisions about shared connections on the primary.
 pub(crate) fn open(
     service: &Service,
     settings: &Settings,
@@ -83,8 +84,8 @@ struct ReplicaProbe {
 }
 
 impl ReplicaProbe {
-    /// The replicas without the server that is the primary now. If any server may become the
-    /// primary, `replica_urls` names all servers, including the primary.
+    /// The replicas, except the server that is the primary now. `replica_urls` may name this server
+    /// too: if any server may become the primary, it names all of them.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

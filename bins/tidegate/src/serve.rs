@@ -251,8 +251,8 @@ impl Node {
     }
 }
 
-/// Shows the number of hashed passwords. Also shows the state of the bus and of the replicas, if
-/// the settings name them.
+/// Adds the number of hashed passwords to `/metrics`. Also shows the state of the bus and of the
+/// replicas there and on `/readyz`, if the settings name them.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,

@@ -41,8 +41,8 @@ impl StopSignals {
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.next().await;
-            // Shells report the exit code of a process that a signal ended as 128 plus the signal's
-            // number. SIGINT has the number 2.
+            // If a signal ended a process, shells report 128 plus the number of the signal as the
+            // exit code. SIGINT has the number 2.
             std::process::exit(130);
         });
     }

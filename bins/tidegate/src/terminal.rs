@@ -61,7 +61,7 @@ impl NoEcho {
 }
 
 impl NoEcho {
-    /// Turns echo on again. Signals end the process until the returned value is dropped.
+    /// Turns echo on again. While the returned value exists, a signal ends the process.
     pub(crate) fn close(mut self) -> ExitOnSignal {
         std::mem::take(&mut self.interruptible)
     }

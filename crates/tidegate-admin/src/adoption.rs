@@ -42,9 +42,9 @@ pub struct Adoption {
     pub(super) owner: RoleName,
 }
 
-/// The privileges on tables that the tenant's owner gets. TRIGGER and MAINTAIN are left out. A
-/// trigger runs with the privileges of each role that writes to the table, so the tenant could act
-/// with the privileges of these roles.
+/// The privileges that the tenant's owner gets on tables. TRIGGER and MAINTAIN are left out. With
+/// TRIGGER, the tenant could act with the privileges of other roles, because a trigger runs with
+/// those of each role that writes to the table.
 const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
@@ -78,8 +78,8 @@ pub(super) async fn plan(
     })
 }
 
-/// Checks that the administrator may act for the owner of each object. Otherwise PostgreSQL would
-/// not grant privileges on the object, but only warn.
+/// Checks that the administrator may act for the owner of each object. If it may not, PostgreSQL
+/// would only warn and grant no privileges on the object.
 async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()> {
     let mut sql = Vec::new();
     for owner in content.object_creators() {

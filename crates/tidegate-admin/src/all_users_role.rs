@@ -19,8 +19,8 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// The part of the role's name after the tenant's name. User names have no `$`, so no user's role
-/// has this name.
+/// The part of the role's name that follows the tenant's name. User names have no `$`, so no user's
+/// role has this name.
 const SUFFIX: &str = "/$users";
 
 /// The maximum length of a role's name in bytes.
@@ -182,8 +182,8 @@ async fn revoke_own(
 /// Selects the users of the tenant `$1` whose own grants equal the privileges of the role `$3`:
 /// CONNECT on the database, and USAGE on the schema `public` if and only if the role `$3` has it.
 /// Grants with GRANT OPTION do not count, because the service does not make such grants. `$2` is
-/// the comment that marks Tidegate's roles. Before PostgreSQL 16 a role with NOINHERIT would get
-/// nothing from its membership, so such a role keeps its grants. Without `IS TRUE` PostgreSQL would
+/// the comment that marks Tidegate's roles. Before PostgreSQL 16, roles with NOINHERIT are left
+/// out, because they would get no privileges from a membership. Without `IS TRUE` PostgreSQL would
 /// plan a join, and the statement would take minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \

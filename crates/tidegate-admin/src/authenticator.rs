@@ -1,9 +1,8 @@
 //! Authenticators: the login roles of the connections that a tenant's users share.
 //!
 //! An authenticator has no privileges except CONNECT on the database and SELECT on the table of
-//! objections to sharing. It is a member of the roles of the tenant's users, but never of the roles
-//! of the owner and the default user, because shared connections for these two users log in as
-//! their own role.
+//! objections to sharing. It is a member of the roles of the tenant's users, except the owner and
+//! the default user. A connection for one of these two logs in as the role of that user.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +15,8 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Result, RolePasswords};
 
-/// The part of an authenticator's name after the tenant's name. User names have no `$`, so no
-/// user's role has such a name.
+/// The part of an authenticator's name that follows the tenant's name. User names have no `$`, so
+/// no user's role has such a name.
 pub(super) const INFIX: &str = "/$authenticator";
 
 /// The maximum number of users of one authenticator. Every change of any role invalidates
@@ -40,7 +39,7 @@ const MAX_NAME: usize = 63;
 /// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The users of a tenant that get an authenticator.
+/// Selects which users of a tenant get an authenticator.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
     /// The owner's role. A member of this role gets no authenticator. `None` skips this check.
@@ -109,7 +108,7 @@ pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
 
-/// Whether an authenticator has room for a new user.
+/// The authenticator that has room for a new user, or the reason why there is none.
 pub(super) enum AuthenticatorRoom {
     /// This authenticator has room.
     In(String),

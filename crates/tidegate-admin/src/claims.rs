@@ -180,9 +180,10 @@ impl Admin {
     }
 
     /// The roles whose stored identity differs from the identity in `wanted`. A role is also
-    /// included if its identity is missing, either in the table of identities or in `wanted`. An
-    /// identity that the functions return by default must not be in the table. `wanted` must
-    /// contain all users of the tenant. The result is empty in a database without the functions.
+    /// included if its identity is missing, either in the table of identities or in `wanted`. A
+    /// role whose identity in `wanted` is the default of the functions is included if the table has
+    /// any identity of it. `wanted` must contain all users of the tenant. The result is empty in a
+    /// database without the functions.
     ///
     /// # Errors
     ///

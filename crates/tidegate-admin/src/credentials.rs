@@ -13,8 +13,9 @@ use tidegate_wire::{Secret, StartupParameters};
 
 use super::RolePasswords;
 
-/// The `search_path` configured for a role in a database, by the precedence of PostgreSQL ("ALTER
-/// ROLE": settings for role and database, then role, then database).
+/// Selects the `search_path` configured for a role in a database. PostgreSQL uses the setting for
+/// this role in this database, or else the setting of the role, or else that of the database
+/// ("ALTER ROLE").
 const SEARCH_PATH: &str = "\
     (SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
     FROM pg_catalog.pg_db_role_setting s \
@@ -49,9 +50,9 @@ fn login() -> String {
 ///
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them. The rows also include the settings of extensions that the role has changed
-/// (at most 32). PostgreSQL refuses a login with an invalid value. Therefore a setting that no
-/// library declares gets an empty value. A setting that a library declares gets the library's
-/// default. Settings that the role cannot have changed are left out.
+/// (at most 32). Such a setting gets the default of the library that declares it, because
+/// PostgreSQL refuses a login with an invalid value. If no library declares the setting, it gets an
+/// empty value. Settings that the role cannot have changed are left out.
 ///
 /// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
 /// callers cannot change it, because they cannot run `ALTER ROLE`

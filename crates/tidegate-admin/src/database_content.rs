@@ -99,7 +99,8 @@ const LOGINS: &str = "
 
 impl DatabaseContent {
     /// Inspects the session's database. Leaves out objects that already belong to `heir`, the role
-    /// of the tenant's owner, because a database may be adopted again after its records were lost.
+    /// of the tenant's owner. There are such objects if a database is adopted again because its
+    /// records were lost.
     pub(super) async fn take(session: &Session, heir: &str) -> Result<Self> {
         let row = session
             .client

@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an administrative operation failed. The messages say what the operator has to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// PostgreSQL cannot be reached as the administrator.
+    /// A connection as the administrator could not be opened.
     #[error("cannot log in to the database {database} as {role}")]
     Connect {
         /// The name of the database.
@@ -131,8 +131,8 @@ pub enum Error {
         /// The error of PostgreSQL, which names the objects.
         reason: String,
     },
-    /// A role stays a member of a group, because only the role that granted the membership, or a
-    /// superuser, can end it.
+    /// A role stays a member of a group, because the administrator cannot end the membership. Only
+    /// the role that granted it, or a superuser, can do so.
     #[error(
         "the role {role} stays in the group {group}, which another role granted; run as a superuser and try again: {}", .sql.join(" ")
     )]

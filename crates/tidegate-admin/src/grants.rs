@@ -1,8 +1,8 @@
 //! The grants that must be revoked to drop a role.
 //!
-//! `DROP OWNED` alone is not enough, because it revokes only grants of the object's owner. For an
-//! administrator that is not a superuser it may also assume that the dropped role itself is the
-//! grantor.
+//! `DROP OWNED` alone is not enough, because it revokes only grants that the object's owner made.
+//! If the administrator is not a superuser, `DROP OWNED` may even take the dropped role itself for
+//! the grantor.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,7 +12,7 @@ use tidegate_wire::version;
 use super::session::Session;
 use super::{Result, role};
 
-/// Selects the grants to and by roles, and the other grants on the same objects.
+/// Selects the grants that some roles received or made, and all other grants on the same objects.
 const GRANTS: &str = include_str!("grants.sql");
 
 /// A role that owns an object or its schema, or that made a grant.
@@ -49,7 +49,7 @@ pub(super) enum TemporaryGrant {
     Harmful,
 }
 
-/// The privileges on an object that one role granted to another role.
+/// Privileges on one object that one role granted to another role.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,
@@ -109,7 +109,7 @@ impl Edge {
         }
     }
 
-    /// The privilege on an object that the grant is about. Grants of different privileges are
+    /// The privilege that the grant is about, with its object. Grants of different privileges are
     /// independent.
     fn right(&self) -> Right<'_> {
         let object = &self.grant.object;
@@ -137,8 +137,8 @@ fn kind(name: &str) -> &'static str {
     known.unwrap_or("TABLE")
 }
 
-/// The grants to and by `roles` in the session's database. A grant comes after all grants that
-/// depend on it.
+/// The grants that `roles` received or made in the session's database. A grant comes after all
+/// grants that depend on it.
 pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<ObjectGrant>> {
     let need_admin_option = version::roles_need_admin_option(session.version);
     let become_one = version::may_become(session.version);
@@ -156,8 +156,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     for edge in edges.iter().filter(|edge| edge.touches) {
         let grantor = (edge.right(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
-        // A REVOKE on an object in a schema needs USAGE on the schema, so grants on schemas come
-        // last.
+        // A REVOKE on an object in a schema needs USAGE on the schema, so grants on schemas are
+        // revoked last.
         let place = (edge.grant.object.kind == "SCHEMA", Reverse(depth));
         merge(grants.entry(place).or_default(), graph.grant(edge));
     }
@@ -186,8 +186,8 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 struct Graph<'a> {
     /// For each privilege and role, the grants of the privilege to the role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that
-    /// remains.
+    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that is
+    /// not dropped.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 

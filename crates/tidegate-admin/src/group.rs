@@ -12,15 +12,15 @@ use super::script::{Script, SqlPart};
 use super::session::{AdvisoryLock, Session};
 use super::{Error, Result};
 
-/// The part of a group role's name after the tenant's name. User names have no slash, so no user's
-/// role has such a name.
+/// The part of a group role's name that follows the tenant's name. User names have no slash, so no
+/// user's role has such a name.
 const INFIX: &str = "/group/";
 
-/// The first part of the key of the lock for changes of groups. The tenant's name follows.
+/// The text before the tenant's name in the key of the lock for changes of groups.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions,
-/// because a client waits for the response.
+/// The longest wait for the lock. It is not longer than the `lock_timeout` of the administrator's
+/// sessions, because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock of a tenant's groups. The session holds the lock until it releases the lock or
@@ -86,7 +86,7 @@ async fn require_left(
     })
 }
 
-/// Appends to `script` the statements that create a group's role if it does not exist.
+/// If a group's role does not exist, appends to `script` the statements that create it.
 pub(super) async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::origin(session, group).await? {
         RoleOrigin::Tidegate => {}

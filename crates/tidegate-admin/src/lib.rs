@@ -61,8 +61,8 @@ pub struct Server {
     pub reserved_connections: usize,
 }
 
-/// Holds the advisory lock of a tenant's groups until it is dropped. While a node holds the lock,
-/// no other node changes the members of these groups.
+/// Holds the advisory lock of a tenant's groups until this value is dropped. While a node holds the
+/// lock, no other node changes the members of these groups.
 pub struct GroupLock {
     /// The session that holds the lock. It is `None` only after the drop has begun.
     session: Option<Session>,
@@ -284,7 +284,8 @@ impl Admin {
         }
     }
 
-    /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
+    /// Plans the adoption of a database. `owner` will be the role of the tenant's owner. Changes
+    /// nothing.
     ///
     /// # Errors
     ///

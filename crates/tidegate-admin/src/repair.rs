@@ -20,9 +20,9 @@ impl Admin {
     }
 
     /// Sets the password of a role that Tidegate created, and logs in as this role with
-    /// `connector`. While PostgreSQL refuses the login because of settings of the role, resets the
-    /// settings that the error names. `shared` says whether anonymous callers share the role.
-    /// Returns the statements that reset settings.
+    /// `connector`. As long as PostgreSQL refuses the login because of settings of the role, resets
+    /// the settings that the error names, and tries again. `shared` says whether anonymous callers
+    /// share the role. Returns the statements that reset settings.
     ///
     /// # Errors
     ///
@@ -93,9 +93,9 @@ fn reason(refused: OpenError) -> Cause {
     }
 }
 
-/// Returns the statements that reset the role's own settings, if the error message names them. If
-/// the message names no setting of the role, the script is empty. The cause is then in the
-/// database, for example an event trigger.
+/// Returns the statements that reset those of the role's own settings that the error message names.
+/// If it names none, the script is empty. The cause is then in the database, for example an event
+/// trigger.
 async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;

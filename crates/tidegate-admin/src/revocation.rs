@@ -2,9 +2,9 @@
 //!
 //! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
 //! the GRANT OPTION. Even a superuser has to act as the grantor to revoke the grant (`SET ROLE`).
-//! Revoking the grantor's own privilege first does not help. PostgreSQL keeps the grants of a
-//! grantor that holds the GRANT OPTION through a membership, even if the grantor then loses that
-//! membership.
+//! It is not enough to revoke the grantor's own privilege with CASCADE. If the grantor also holds
+//! the GRANT OPTION through a membership, PostgreSQL keeps the grants that it made, even if it then
+//! loses that membership.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ pub(super) async fn drop_roles(
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
     if !reassign {
-        // A session that started after the first check may have created an object, which would be
-        // dropped.
+        // A session that started after the first check may have created an object. `DROP OWNED`
+        // would drop it.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }
@@ -74,8 +74,8 @@ async fn with_privileges_of(
     Ok(script)
 }
 
-/// Revokes what was granted to and by roles. A grant that the administrator cannot revoke stays;
-/// PostgreSQL names it in the error of `DROP ROLE`.
+/// Revokes the grants that `roles` received or made. Skips a grant that the administrator cannot
+/// revoke; PostgreSQL names it in the error of `DROP ROLE`.
 async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
     let mut writer = RevocationWriter::of(session.superuser);
     let grants = grants::of_roles(session, roles).await?;

@@ -31,7 +31,7 @@ impl Right {
         Self::ALL.into_iter().find(|right| right.name() == name)
     }
 
-    /// The SQL of the privilege and its object, which follows GRANT or REVOKE.
+    /// The SQL that follows GRANT or REVOKE: the privilege, and the object.
     pub(super) fn parts(self, database: &str) -> [SqlPart<'_>; 2] {
         match self {
             Self::Connect => [Syntax("CONNECT ON DATABASE "), Name(database)],

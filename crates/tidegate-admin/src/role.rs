@@ -105,8 +105,7 @@ pub(super) fn password(role: &str, verifier: &str) -> Script {
 }
 
 /// Terminates the sessions of a role in all databases. `home` is in the administrator's own
-/// database, because in a tenant's database only the owner may be allowed to call
-/// `pg_terminate_backend`.
+/// database, because a tenant's database may allow only the owner to call `pg_terminate_backend`.
 pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     let ended = home
         .client

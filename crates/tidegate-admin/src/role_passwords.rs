@@ -54,6 +54,6 @@ impl fmt::Debug for RolePasswords {
     }
 }
 
-/// The generation of role passwords. It must not change: with another number, other passwords would
-/// be derived, and all logins would fail.
+/// The generation of role passwords. It must not change: with another generation, other passwords
+/// would be derived, and all logins would fail.
 const GENERATION: u32 = 1;

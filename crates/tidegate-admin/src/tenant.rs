@@ -251,8 +251,8 @@ pub(super) async fn drop_database(session: &Session, database: &str) -> Result<(
     script.run_each(session).await
 }
 
-/// Drops all of the roles or none. The roles must not own objects. Roles that Tidegate did not
-/// create are kept.
+/// Drops the roles that Tidegate created, in one transaction, and keeps the others. The roles must
+/// not own objects.
 pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
     let mut script = Script::default();
     for role in roles {

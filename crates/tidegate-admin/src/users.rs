@@ -64,8 +64,8 @@ impl Admin {
         }
     }
 
-    /// Takes the lock for changes of the database's users, which the tasks of this process share.
-    /// Dropping the guard releases the lock.
+    /// Takes the lock under which the tasks of this process change a database's users. Dropping the
+    /// guard releases the lock.
     async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.users.lock();
@@ -74,8 +74,8 @@ impl Admin {
         lock.lock_owned().await
     }
 
-    /// Takes the lock of a tenant's groups, which all nodes of the cluster share. Waits at most 30
-    /// seconds. Dropping the result releases the lock.
+    /// Takes the lock under which all nodes of the cluster change a tenant's groups. Waits at most
+    /// 30 seconds. Dropping the result releases the lock.
     ///
     /// # Errors
     ///
@@ -90,8 +90,8 @@ impl Admin {
     }
 
     /// Makes the role of a user a member of the roles `groups` (`database/group/name`), which are
-    /// created if missing, and of no other group of the tenant. A group's role stays when its last
-    /// member leaves, because it may have privileges; it is dropped with the tenant.
+    /// created if missing, and of no other group of the tenant. The role of a group is kept when
+    /// the last member leaves, because the role may have privileges. It is dropped with the tenant.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-/// The placeholder in the page for the path prefix of the service.
+/// The text in the page that [`page`] replaces by the path prefix of the service.
 const BASE: &str = "{{base}}";
 
 const PAGE: &str = include_str!("../dist/index.html");

@@ -19,7 +19,7 @@ pub(crate) fn address(path: &str) -> String {
 pub(crate) enum Target {
     /// The link leads to this URL.
     Url(String),
-    /// The link leads to a file of the repository that is not served.
+    /// The link leads to a file that is in the repository, but is not served.
     NotServed,
 }
 

@@ -120,8 +120,8 @@ fn unused_anchor(heading: &str, used: &mut HashMap<String, usize>) -> String {
     }
 }
 
-/// Replaces the addresses of links by their targets. A link to a file that is not served is
-/// replaced by its text. Also removes the words after the language of code blocks.
+/// Replaces the addresses of links by their targets. If the target is a file that is not served,
+/// only the text of the link is kept. Also removes the words after the language of a code block.
 fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
     let mut kept = Vec::new();
     events.retain_mut(|event| match event {
@@ -156,8 +156,8 @@ fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")
         .replace(" style=\"text-align: left\"", "")
-        // Screen readers would take a header cell without text as an empty name, so it becomes a
-        // data cell.
+        // A header cell without text becomes a data cell, because screen readers would read it as
+        // an empty name of a column.
         .replace("<th></th>", "<td></td>")
         .replace("<pre>", "<pre tabindex=\"0\">")
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")

@@ -192,8 +192,8 @@ fn responses(description: &Value, responses: &Value) -> Markup {
     }
 }
 
-/// The media types of a request body. The members of the body are listed unless the schema is a
-/// reference, which becomes a link.
+/// The media types of a request body, each with its schema. A schema that is a reference becomes a
+/// link. Otherwise the members of the body are listed.
 fn content(description: &Value, body: &Value) -> Markup {
     html! {
         @for (media_type, content) in object(&body["content"]) {

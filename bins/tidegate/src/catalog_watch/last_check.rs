@@ -6,8 +6,8 @@ use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
 /// The pause after a comparison, as a multiple of the comparison's duration. The pause applies if
-/// only the snapshot in the marker has changed since the comparison. Comparisons because of the
-/// snapshot therefore take PostgreSQL at most a fiftieth of a core.
+/// only the snapshot in the marker has changed since the comparison. So comparisons for which a
+/// changed snapshot is the only reason take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The most recent comparison of the definitions of a database, or of the roles of the cluster.
@@ -21,7 +21,8 @@ pub(super) struct LastCheck {
 }
 
 impl LastCheck {
-    /// Whether nothing has changed since the most recent comparison.
+    /// Whether `marker` is the marker of the most recent comparison, which means that nothing has
+    /// changed since.
     pub(super) fn is_current(&self, marker: &ChangeMarker) -> bool {
         self.marker.as_ref() == Some(marker)
     }

@@ -25,9 +25,9 @@ pub(crate) fn completions(shell: Shell) -> Result {
 /// The commands for which shells complete the flags of settings.
 const WITH_SETTINGS: [&str; 5] = ["up", "serve", "demo", "settings", "doctor"];
 
-/// The command line as shells complete it. Only the commands in [`WITH_SETTINGS`] have the flags of
-/// settings. All other commands take these flags too, but the flags would hide the commands' own
-/// flags.
+/// The command line as shells complete it. Shells complete the flags of settings only for the
+/// commands in [`WITH_SETTINGS`]. All other commands take these flags too, but the list of them
+/// would hide the command's own flags.
 fn completed() -> Command {
     let whole = Cli::command();
     let (settings, own): (Vec<Arg>, Vec<Arg>) =

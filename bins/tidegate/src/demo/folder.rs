@@ -83,7 +83,7 @@ impl Folder {
 }
 
 /// Fails for a folder that contains files but no demo, because clearing the folder could delete a
-/// master key.
+/// master key that is not the demo's.
 fn require_empty_or_demo(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {

@@ -7,9 +7,9 @@ use tidegate_server::App;
 use crate::signal::{StopSignal, StopSignals};
 
 /// Waits until the node is to stop. After SIGTERM the node announces that it will stop. It then
-/// continues to serve for `delay`, so that load balancers notice. Another signal ends this delay
-/// early. SIGINT stops the node without this delay, because it comes from a person who waits at a
-/// terminal.
+/// continues to serve for `delay`, so that load balancers notice the announcement. Another signal
+/// ends this delay early. SIGINT stops the node without this delay, because it comes from a person
+/// who waits at a terminal.
 pub(super) async fn requested(mut signals: StopSignals, app: &App, delay: Option<Duration>) {
     let signal = signals.next().await;
     if let (StopSignal::Terminate, Some(delay)) = (signal, delay) {

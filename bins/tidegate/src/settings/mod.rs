@@ -24,8 +24,8 @@ use table::{Setting, TABLE};
 /// The prefix of the environment variables of settings.
 const PREFIX: &str = "TIDEGATE_";
 
-/// Variables with this prefix that are not settings: the path of the settings file, and a variable
-/// that `demo.env` defines for clients.
+/// Environment variables that begin with [`PREFIX`] but are not settings: the path of the settings
+/// file, and a variable that `demo.env` defines for clients.
 const OTHER_VARIABLES: [&str; 2] = ["TIDEGATE_CONFIG", "TIDEGATE_URL"];
 /// The prefix of variables that only tests read.
 const TEST_PREFIX: &str = "TIDEGATE_TEST_";

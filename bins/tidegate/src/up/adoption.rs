@@ -14,7 +14,7 @@ use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 
-/// The work that is left to adopt a database.
+/// The step that is still necessary to make a database a tenant.
 pub(super) enum AdoptionStep {
     /// No step, because the database is a tenant.
     Nothing,

@@ -61,8 +61,8 @@ impl State {
         self.folder.join(format!("{name}.toml"))
     }
 
-    /// The master key of the settings, or else of the file of an earlier run. If there is neither,
-    /// generates a key, but does not write it yet.
+    /// The master key from the settings, or else from the file that an earlier run wrote. If there
+    /// is neither, generates a key, but does not write it yet.
     pub(super) fn master_key(&self, settings: &Settings) -> Result<MasterKey> {
         if self.key_is_given {
             return master_key::read(settings);

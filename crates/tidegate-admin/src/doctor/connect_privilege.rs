@@ -15,7 +15,8 @@ impl Login<'_> {
 }
 
 /// The role of all users, if this role is missing and a user needs it to connect; otherwise `None`.
-/// Users that an older release created have grants of their own until a node creates the role.
+/// Users that an older release created do not need it: they have grants of their own until a node
+/// creates the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
@@ -27,9 +28,9 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Appends the SQL that lets a role connect to the tenant's database. It grants the same as the
-/// creation of the role: the owner's privileges, membership in the role of all users, or CONNECT
-/// for the role itself.
+/// Appends the SQL that lets a role connect to the tenant's database. The SQL grants what the
+/// creation of the role grants: the privileges of the owner, membership in the role of all users,
+/// or CONNECT for the role itself.
 pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role == tenant.owner_role {
         return script.append(tenant::owner_rights(&tenant.name, role));

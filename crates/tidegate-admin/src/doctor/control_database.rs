@@ -24,8 +24,8 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     // If the database cannot be opened, another check reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The database is used by others, and the SQL of other findings would lock its users
-            // out.
+            // The database is used for something else. No other finding is returned, because its
+            // SQL would lock out the present users.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }

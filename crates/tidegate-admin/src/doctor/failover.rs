@@ -71,7 +71,7 @@ fn advice(version: u32) -> &'static str {
     }
 }
 
-/// The part of Patroni's dynamic configuration for the slots, as YAML.
+/// The YAML to add to Patroni's dynamic configuration, so that standbys keep the slots.
 fn patroni(version: u32, slots: &[(String, String)]) -> String {
     let mut yaml = String::new();
     if version < SYNCHRONIZES_SLOTS {

@@ -99,8 +99,8 @@ fn refusal(databases_without_password: &[String]) -> Finding {
 }
 
 /// Reports lines of `pg_hba.conf` that require no password, if the administrator may read the file.
-/// The other checks do not notice a line that applies only to other addresses, such as the server's
-/// own.
+/// The other checks log in from this machine, so they do not notice a line that applies only to
+/// other addresses, such as the server's own.
 pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
     let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
                AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
@@ -132,10 +132,10 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
-/// all roles with a wrong password by their verifiers. An administrator that is not a superuser
-/// finds only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
-/// members.
+/// Reports the roles of a tenant as which the service cannot log in. The tenant's database must
+/// exist. If the administrator is a superuser, all roles with a wrong password are found by their
+/// verifiers. Otherwise they are found only among the roles as which the check tries to log in:
+/// [`roles_to_try`], and the groups that log in for members.
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -190,8 +190,9 @@ fn cannot_log_in(tenant: &RecordedTenant, role: &str, error: &Error) -> Finding 
     Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
 }
 
-/// The roles of a tenant whose verifier does not match the password that the service derives. Empty
-/// if the administrator is not a superuser, because PostgreSQL shows verifiers to superusers only.
+/// The roles of a tenant with a verifier that does not match the password that the service derives.
+/// Empty if the administrator is not a superuser, because PostgreSQL shows verifiers to superusers
+/// only.
 async fn wrong_passwords(
     admin: &Admin,
     home: &Session,
@@ -214,9 +215,9 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles whose login the check tries. They include the owner, and roles with settings of their
-/// own, because such settings may make every session fail. If passwords can be checked only by a
-/// login, they also include the first [`MAX_TRIED`] users.
+/// The roles as which the check tries to log in. They include the owner, and roles with settings of
+/// their own, because such settings may make every session fail. If passwords can be checked only
+/// by a login, they also include the first [`MAX_TRIED`] users.
 async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MAX_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
@@ -233,8 +234,7 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 const MAX_TRIED: i64 = 100;
 
 /// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
-/// checks the password before that privilege. The error is the text of the reason why the login
-/// failed.
+/// checks the password before that privilege. The error says why the login failed.
 async fn try_login(
     config: &Config,
     database: &str,

@@ -20,7 +20,7 @@ use super::{FeedLogin, Finding, public_access};
 /// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// Up to this number, CONNECT grants on a database cost no measurable time.
+/// The maximum number of CONNECT grants on a database that cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
@@ -193,8 +193,9 @@ fn missing_memberships(
     (!outside.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// The finding about groups of members whose roles are missing. A node creates them when it starts,
-/// but a backup of the database can only be restored with its privileges when they exist.
+/// The finding about missing roles of groups that have members. A node creates these roles when it
+/// starts. But if they are missing while a backup of the database is restored, the grants to them
+/// fail.
 fn groups_without_role(
     home: &Session,
     tenant: &RecordedTenant,

@@ -67,8 +67,8 @@ pub(super) async fn examine(
 }
 
 /// Returns the grants that the service's own logins need once PUBLIC may no longer connect. These
-/// logins are the administrator, which creates users and captures, and the login that reads the
-/// change log.
+/// logins are the administrator, which creates the users and the captures, and the role that reads
+/// the change log.
 async fn service_grants(
     home: &Session,
     tenant: &RecordedTenant,

@@ -13,19 +13,19 @@ pub struct RecordedTenant {
     pub owner_role: String,
     /// Whether the database was adopted.
     pub(super) adopted: bool,
-    /// The generation of the key of the tenant's functions of claims.
+    /// The generation of the key that the tenant's functions of claims use.
     pub(super) claims_generation: i32,
     /// The roles of the tenant's users, the owner's first.
     logins: Vec<String>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long to be
-    /// part of a role's name.
+    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
+    /// to be part of a role's name.
     pub(super) users_role: Option<String>,
     /// The names of the authenticators, as many as the number of users requires. A backup of the
     /// database contains grants to them.
     authenticators: Vec<String>,
     /// The roles among `logins` that anonymous callers share.
     pub(super) shared: Vec<String>,
-    /// Pairs of a user's role and the name of a group of this user.
+    /// For each membership of a user with a role: the user's role, and the name of the group.
     memberships: Vec<(String, String)>,
     /// The names of the groups that have members without a role.
     member_groups: Vec<String>,
@@ -119,8 +119,8 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 pub(super) struct TenantRoles<'a> {
     /// The roles that log in.
     pub(super) logins: Vec<Login<'a>>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long to be
-    /// part of a role's name.
+    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
+    /// to be part of a role's name.
     pub(super) of_users: Option<Login<'a>>,
 }
 
@@ -137,14 +137,14 @@ pub(super) struct Login<'a> {
     pub(super) connect: ConnectPrivilege,
 }
 
-/// A membership of a login that the control database records.
+/// The membership of a login in a group, as the control database records it.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
     /// The role of the group.
     pub(super) group: String,
     /// Whether the role of the group exists.
     pub(super) group_exists: bool,
-    /// Whether the login is a member.
+    /// Whether the membership exists in PostgreSQL.
     pub(super) member: bool,
     /// Whether the administrator has the ADMIN OPTION for the group.
     pub(super) group_administered: bool,
@@ -260,7 +260,7 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The missing roles of groups that have members only.
+/// The missing roles of groups to which no user with a role belongs, but only members.
 pub(super) async fn missing_member_groups(
     home: &Session,
     tenant: &RecordedTenant,

@@ -55,7 +55,8 @@ impl SettingChange {
         }
     }
 
-    /// The command that changes a setting. Patroni overrides what `ALTER SYSTEM` sets.
+    /// The command that changes a setting. If Patroni started the server, it is a command of
+    /// `patronictl`, because Patroni overrides what `ALTER SYSTEM` sets.
     pub(super) fn command(&self, name: &str, value: &str, effect: Effect) -> String {
         if let Some(cluster) = &self.patroni {
             let cluster = shell_word(cluster);

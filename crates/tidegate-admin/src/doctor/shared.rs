@@ -62,8 +62,8 @@ pub(super) async fn maintenance_databases(
     ))
 }
 
-/// Reports how full the queue of `NOTIFY` is. When it is full, no transaction of the cluster that
-/// notifies can commit.
+/// Reports how full the queue of `NOTIFY` is. When it is full, transactions with a `NOTIFY` fail in
+/// all databases of the cluster.
 pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
     let row = session
         .client
@@ -146,8 +146,8 @@ pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Optio
     )))
 }
 
-/// Selects the roles for which neither the server, nor their database, nor the role itself has a
-/// `temp_file_limit`.
+/// Selects the roles without a `temp_file_limit`: it is set neither for the server, nor for the
+/// role's database, nor for the role itself.
 const UNBOUND: &str = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
     WHERE r.rolname = ANY ($1::text[]) AND NOT r.rolsuper \
       AND EXISTS (SELECT FROM pg_catalog.pg_settings \

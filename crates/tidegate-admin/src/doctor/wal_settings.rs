@@ -1,4 +1,4 @@
-//! Checks the settings of the server that reading changes from WAL needs.
+//! Checks the server settings that are needed to read changes from WAL.
 
 use super::super::Result;
 use super::super::session::Session;
@@ -34,8 +34,8 @@ pub(super) async fn level(session: &Session) -> Result<Finding> {
     ))
 }
 
-/// Compares the limits on slots and WAL senders with the need of the nodes. The need is computed
-/// for the databases that have subscribers now, but for at least one database.
+/// Compares the limits on slots and WAL senders with the numbers that the nodes need. These follow
+/// from the number of databases that have subscribers now, which counts as 1 if there are none.
 pub(super) async fn slots_and_senders(
     session: &Session,
     nodes: u32,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{array, object, prose, resolve, text};
 
-/// The number of levels of nested objects whose members are listed.
+/// How many levels of members are listed. Level 1 has the members of the object itself.
 const DEPTH: usize = 3;
 
 /// The anchor of a tag or schema.

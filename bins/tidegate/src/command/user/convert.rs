@@ -12,8 +12,9 @@ use crate::command::print;
 use crate::failure::{Failure, FileContext, Result};
 use crate::service::Service;
 
-/// Checks all users first, and converts none if one would be refused. Then converts them one after
-/// the other, and stops at an error, which names the users that are not converted.
+/// Checks all users first. If one of them would be refused, converts none. Otherwise converts them
+/// one after the other, and stops at the first error, whose text names the users that were not
+/// converted.
 pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     tenant(service, &given.database).await?;
     let accounts = service.accounts();
