@@ -21,8 +21,8 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// Loads the schema `name`, or all schemas if `name` is empty. The document of a relation is
-    /// not read again if `self` has the same version of the relation. Also returns the schemas that
-    /// were not interned yet.
+    /// not read again if `self` has the same version of the relation. Also returns those of the
+    /// schemas that were not interned before.
     ///
     /// # Errors
     ///
@@ -54,8 +54,8 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// Parses the relations of one schema, or takes them from `self` if their row has no document.
-    /// Also adds them to `relations`.
+    /// Parses each relation of one schema, or takes it from `self` if its row has no document. Also
+    /// adds each relation to `relations`.
     fn parts(
         &self,
         intern: &Intern,

@@ -85,7 +85,7 @@ pub enum Collation {
     /// Text is ordered by its bytes. The collation is `C`, `POSIX`, or a database default that is
     /// one of them.
     Bytes,
-    /// Texts are equal if their bytes are. Their order is defined by the collation.
+    /// Texts are equal only if their bytes are equal. The collation defines the order of texts.
     Deterministic,
     /// Texts with different bytes may be equal.
     NonDeterministic,

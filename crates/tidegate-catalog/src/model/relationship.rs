@@ -11,7 +11,7 @@ pub struct Relationship {
     /// name of that relation, with `By<Columns>` if several of its foreign keys reference this
     /// relation or if the name is taken. A number follows a name that is still taken.
     pub name: Box<str>,
-    /// Whether the relationship leads to at most one row.
+    /// The number of rows that the relationship leads to.
     pub cardinality: Cardinality,
     /// The relation to which the relationship leads.
     pub target: RelationId,
