@@ -126,7 +126,7 @@ impl RowTextWriter {
         Ok(())
     }
 
-    /// Appends the text of a row; `row` is its number.
+    /// Appends the text of the row with the index `row`.
     pub(super) fn row<'v>(
         &mut self,
         program: &Program,

@@ -354,7 +354,7 @@ pub(crate) fn locate(
     Some(place(object).column(field))
 }
 
-/// The prefix of the path for a column of all objects.
+/// The prefix of the path of a parameter that has the values of a column for all objects.
 const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {
