@@ -163,8 +163,7 @@ fn has_symbol(column: &Column, symbol: &str) -> bool {
     }
 }
 
-/// Whether the type has the operator `<>`. For a type without it, two values are unequal if `=` is
-/// not true.
+/// Whether the type has the operator `<>`. If it does not, `not (a = b)` is used instead.
 pub(crate) fn has_inequality(column: &Column) -> bool {
     let r#type = base_type(&column.r#type);
     match comparisons(column, r#type) {

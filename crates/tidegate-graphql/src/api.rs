@@ -160,7 +160,7 @@ impl Api {
 /// The index of the operation that a request selects (GraphQL, section 6.1, "Executing Requests").
 fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     let operations = &document.operations;
-    // Some clients send an empty string instead of no name, so it counts as no name.
+    // Some clients send an empty string instead of no name, so an empty string counts as no name.
     match name.filter(|name| !name.is_empty()) {
         Some(name) => {
             let named = |operation: &Operation| operation.name.as_deref() == Some(name);

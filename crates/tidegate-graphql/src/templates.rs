@@ -2,8 +2,8 @@
 //! differ only in the values of variables.
 //!
 //! A template fits a request if every variable satisfies one of two conditions. Either the variable
-//! has the value that it had when the template was made. Or it is used only as a parameter of
-//! statements, and its value has the JSON kind that it had then.
+//! has the same value as when the template was made. Or the variable is used only as a parameter of
+//! statements, and its value has the same JSON kind as when the template was made.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,7 +164,7 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Drops all templates, and caches no more templates from now on, because a plan of a template
+    /// Drops all templates, and caches no templates from now on. Called if the plan of a template
     /// could not be used.
     pub(crate) fn disable(&self) {
         let mut state = self.lock();

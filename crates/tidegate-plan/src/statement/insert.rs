@@ -196,7 +196,7 @@ fn wrong(field: String, problem: String) -> InputError {
 ///
 /// # Errors
 ///
-/// [`ValueError::InvalidValue`] for a value that does not fit its column, with its path.
+/// [`ValueError::InvalidValue`], with the path of a value that does not fit its column.
 pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
