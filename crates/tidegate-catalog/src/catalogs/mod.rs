@@ -203,8 +203,8 @@ impl CatalogCache {
     }
 
     /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has compared it since the definition was counted,
-    /// which is usual.
+    /// not compare the fingerprint if a request has already compared it since the definition was
+    /// counted. This is the usual case.
     ///
     /// # Errors
     ///

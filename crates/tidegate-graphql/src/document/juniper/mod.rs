@@ -71,8 +71,8 @@ impl Validator {
         lower::document(&parsed).ok()
     }
 
-    /// Parses and validates a document. It does not check the limits of an operation, nor
-    /// overlapping fields.
+    /// Parses and validates a document. Checks neither the limits of an operation nor overlapping
+    /// fields.
     ///
     /// # Errors
     ///
