@@ -118,7 +118,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// The member names of an object that may be compared for equality without `eq`.
+    /// The member names of an object that is itself the value to compare with, and not an object of
+    /// operators. Empty if no object can be such a value.
     fn value_members(&self) -> Vec<&str> {
         if self.has(Operator::Eq) {
             value_members(&self.column.r#type)

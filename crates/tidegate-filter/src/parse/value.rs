@@ -52,8 +52,8 @@ pub(super) fn check(
 }
 
 /// The element type of a range or multirange, if the operator is `contains` and `value` is a single
-/// element. A single element is not an object, an array or the text of a range. `None` for other
-/// types, operators and values.
+/// element: any value except an object, an array and the text of a range. `None` for other types,
+/// operators and values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,

@@ -82,7 +82,8 @@ pub(crate) enum OutputForm {
     Value,
     /// A string, because the value is an `ID`.
     Id,
-    /// A number. The value has 64 bits, but no table has more rows than a double can count exactly.
+    /// A number and not a string. The value has 64 bits, but no table has more rows than a double
+    /// can count exactly.
     Count,
     /// An object with the selected subfields of the value, or a list of such objects.
     Parts(Box<[Subfield]>),
