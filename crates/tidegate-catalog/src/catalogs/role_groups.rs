@@ -27,8 +27,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role, if its key changed recently; otherwise `None`. The schemas
-    /// of the previous group are the base for loading the schemas of the current group.
+    /// The previous group of the role, if the role's key changed recently; otherwise `None`. The
+    /// schemas of the previous group are the base for loading the schemas of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,

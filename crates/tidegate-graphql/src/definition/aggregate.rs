@@ -78,7 +78,8 @@ pub(crate) fn aggregated(
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
             let shown = matches!(FieldType::of_column(relation, id).named, Named::Scalar(_));
-            // `min(anyenum)` and `max(anyenum)` do not accept a domain over an enum.
+            // The base type is not used here, because `min(anyenum)` and `max(anyenum)` do not
+            // accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_min_max || is_ordered_list(column));
             ordered.then(|| TypeReference {
