@@ -248,8 +248,8 @@ pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
 }
 
 /// The type to which PostgreSQL converts both operands to compare a column with an unquoted number
-/// (PostgreSQL, "Operators", type resolution). For an integer column, the number must not be a
-/// value of the column's type.
+/// (PostgreSQL, "Operators", type resolution). For an integer column, this is so only if the number
+/// is not a value of the column's type.
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,

@@ -58,8 +58,8 @@ pub struct PreparedOperation {
 }
 
 impl Api {
-    /// Makes the API of a schema, with subscriptions if `feed` is true. Making it takes only about
-    /// 10 µs for each table, because the definition of a type is built when a document uses the
+    /// Makes the API of a schema, with subscriptions if `feed` is true. This takes only about 10 µs
+    /// for each table, because the definition of a type is not built before a document uses the
     /// type.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
         let types = Arc::new(Types::of(schema, feed));

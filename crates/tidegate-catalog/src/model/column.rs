@@ -23,7 +23,7 @@ pub struct Column {
     /// or for the base type of a domain. This differs between versions. The polymorphic functions,
     /// such as `min(anyarray)` and `min(anyenum)`, do not count.
     pub has_min_max: bool,
-    /// How values of the column can be compared. There is an entry for each base type that is
+    /// How values of the column can be compared. There is an entry for each simple type that is
     /// part of the column's type and not built in. Other types have no entry.
     pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is rejected, because of the column or its domain.
