@@ -157,14 +157,14 @@ pub async fn table_access(
 ///
 /// `logins` are the roles that the service can log in as, including the role that gets the access.
 /// The statements run as the table's owner if it is one of `logins`, or else as a role with the
-/// grant option. Revocations run as the grantors. USAGE on the schema is granted in the same way if
-/// it is missing, and never revoked.
+/// grant option. Each revocation runs as the role that granted the privilege. USAGE on the schema
+/// is granted in the same way if it is missing. It is never revoked.
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NoGrantor`] and [`Error::NotRevocable`]
-/// before anything is changed; [`Error::Sql`] if a statement fails. The statements of each role run
-/// in a transaction of their own, so earlier changes may remain.
+/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NoGrantor`] and [`Error::NotRevocable`] are
+/// returned before anything is changed. [`Error::Sql`] if a statement fails. The statements of each
+/// role run in a transaction of their own, so the changes of earlier transactions may remain.
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,

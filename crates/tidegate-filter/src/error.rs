@@ -16,7 +16,7 @@ pub enum Error {
         place: String,
         /// The kind of the value.
         found: JsonKind,
-        /// The expected kind, as errors name it.
+        /// The expected kind, in the words of the error message.
         expected: String,
     },
     /// The value is of the right kind, but not valid for its type.

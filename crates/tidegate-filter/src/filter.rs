@@ -32,8 +32,8 @@ pub struct Comparison {
     /// one element; for [`Operator::IsNull`] and [`Operator::IsNotNull`] it is `Parameter::Null`.
     /// No other operand is NULL.
     pub value: Parameter,
-    /// Whether the value is an unquoted number of a condition text. PostgreSQL then chooses the
-    /// type of the number by its digits, not by the column.
+    /// Whether the value is an unquoted number of a condition text, or a list of them, for which
+    /// PostgreSQL chooses a type by the digits and not by the column.
     pub number: bool,
     /// The path of the value in the request, such as `where.and[1].price.gt`.
     pub place: Box<str>,

@@ -163,8 +163,7 @@ fn has_symbol(column: &Column, symbol: &str) -> bool {
     }
 }
 
-/// Whether the type has the operator `<>`. For a type without it, two values are unequal if `=` is
-/// not true.
+/// Whether the type has the operator `<>`. If it does not, `not (a = b)` is used instead.
 pub(crate) fn has_inequality(column: &Column) -> bool {
     let r#type = base_type(&column.r#type);
     match comparisons(column, r#type) {
@@ -248,8 +247,9 @@ pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     Some(base_type(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
 }
 
-/// The type of both operands when PostgreSQL compares a column with an unquoted number, if the
-/// number is not a value of the column's type (PostgreSQL, "Operators", type resolution).
+/// The type to which PostgreSQL converts both operands to compare a column with an unquoted number
+/// (PostgreSQL, "Operators", type resolution). For an integer column, this is so only if the number
+/// is not a value of the column's type.
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,

@@ -58,8 +58,8 @@ pub struct PreparedOperation {
 }
 
 impl Api {
-    /// Makes the API of a schema, with subscriptions if `feed` is true. Making it takes only about
-    /// 10 µs for each table, because the definition of a type is built when a document uses the
+    /// Makes the API of a schema, with subscriptions if `feed` is true. This takes only about 10 µs
+    /// for each table, because the definition of a type is not built before a document uses the
     /// type.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
         let types = Arc::new(Types::of(schema, feed));
@@ -160,7 +160,7 @@ impl Api {
 /// The index of the operation that a request selects (GraphQL, section 6.1, "Executing Requests").
 fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     let operations = &document.operations;
-    // Some clients send an empty string instead of no name, so it counts as no name.
+    // Some clients send an empty string instead of no name, so an empty string counts as no name.
     match name.filter(|name| !name.is_empty()) {
         Some(name) => {
             let named = |operation: &Operation| operation.name.as_deref() == Some(name);

@@ -32,8 +32,8 @@ pub struct ApiCache {
 
 #[derive(Debug)]
 struct CachedApis {
-    /// The schema. The key of the cache is its memory address. This reference keeps the schema
-    /// alive, so that the address is not reused.
+    /// The schema. Its memory address is the key of this entry in the cache. The reference keeps
+    /// the schema alive, so that the address is not reused.
     schema: Arc<Schema>,
     /// The APIs of the schema: one for each role with limits of its own, in the order of
     /// [`ApiCache::roles`], and one for all other roles.

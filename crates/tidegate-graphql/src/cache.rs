@@ -30,7 +30,8 @@ impl<K, V> Weighter<K, CacheEntry<V>> for BytesOfEntry {
 }
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    /// A cache for at most this many entries with at most this many bytes in total.
+    /// An empty cache for at most `most_entries` entries, which have at most `most_bytes` bytes
+    /// together.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
         // One shard is used, because with several shards an entry would have to fit into the
         // capacity of one of them.

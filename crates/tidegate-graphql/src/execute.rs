@@ -39,8 +39,8 @@ pub struct Context<'a> {
     pub response_budget: u64,
 }
 
-/// The size in bytes of a response that takes about a millisecond to build. Building a larger
-/// response would delay other requests of the same thread.
+/// The size in bytes of a response that takes about a millisecond to build. A larger response is
+/// built in `block_in_place`, because it would delay the other requests of the same thread.
 const LARGE: u64 = 1 << 18;
 
 /// Whether the tokio runtime has several threads, so that this thread may block.
@@ -86,8 +86,8 @@ impl ExecutionFailure {
     /// The failure for an error of `tidegate-sql`. `root` is the root field whose statement failed;
     /// `None` if the whole operation failed.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
-        // A value does not match its type. The type may have changed, so the next attempt loads the
-        // schema again.
+        // A value does not match the cached type of its column, which may have changed. The
+        // executor has cleared its cache of types, so the next attempt loads them again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -287,8 +287,8 @@ impl Request<'_> {
         Ok(answer)
     }
 
-    /// Makes the failed root fields of a query null, if all other root fields were read. Otherwise
-    /// returns the failure as the error.
+    /// Makes root fields of a query null: those that were not read before the deadline, or the one
+    /// that failed, if all others were read. Returns any other failure as the error.
     fn recover(
         &self,
         failure: ExecutionFailure,

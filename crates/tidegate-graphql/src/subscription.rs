@@ -50,8 +50,8 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT` for a missing or invalid value of a variable, an operation that is not a
-    /// subscription or does not have exactly one root field, and a relationship or virtual
+    /// `BAD_USER_INPUT` for a missing or invalid value of a variable, for an operation that is not
+    /// a subscription or does not have exactly one root field, and for a relationship or virtual
     /// generated column in the selection. The condition in `where` is not checked here, because the
     /// feed parses it.
     pub fn subscribe(

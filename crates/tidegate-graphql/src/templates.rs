@@ -2,8 +2,8 @@
 //! differ only in the values of variables.
 //!
 //! A template fits a request if every variable satisfies one of two conditions. Either the variable
-//! has the value that it had when the template was made. Or it is used only as a parameter of
-//! statements, and its value has the JSON kind that it had then.
+//! has the same value as when the template was made. Or the variable is used only as a parameter of
+//! statements, and its value has the same JSON kind as when the template was made.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +18,8 @@ use crate::lower::VariableUses;
 const MAX_TEMPLATES: usize = 4;
 /// The largest size of all templates of an API together, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
-/// The number of templates that are made for an operation however rarely they are used. Only after
-/// that, their uses decide whether another template is made.
+/// The number of templates that are made for an operation even if they are rarely used. Further
+/// templates are made only if the templates are used often ([`MIN_USES_PER_TEMPLATE`]).
 const TRIALS: u64 = 8;
 /// The minimum average number of uses of each template before another template is made. Making a
 /// template costs about as much as planning once.
@@ -40,7 +40,7 @@ struct State {
     planned: u64,
     /// The number of templates that were made.
     made: u64,
-    /// How often one of the templates was used.
+    /// The number of uses of all templates together.
     used: u64,
     disabled: bool,
 }
@@ -164,7 +164,7 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Drops all templates, and caches no more templates from now on, because a plan of a template
+    /// Drops all templates, and caches no templates from now on. Called if the plan of a template
     /// could not be used.
     pub(crate) fn disable(&self) {
         let mut state = self.lock();

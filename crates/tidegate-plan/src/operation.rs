@@ -157,10 +157,10 @@ pub struct Insert<'a> {
     /// The rows, each as a JSON object. A missing column gets its default. An explicit null is
     /// stored as NULL.
     pub rows: Vec<Json<'a>>,
-    /// How errors name a row. `true` means as an element of `objects` with its index, `false` means
-    /// as `data`.
+    /// The path by which errors name a row: `objects` with the index of the row (`true`), or `data`
+    /// (`false`).
     pub listed: bool,
-    /// How a row that conflicts with an existing row is handled; `None` if it is an error.
+    /// How a row that conflicts with an existing row is handled; `None` if a conflict is an error.
     pub on_conflict: Option<OnConflict>,
     /// The fields that are returned of each inserted row.
     pub returning: Selection,

@@ -17,8 +17,8 @@ pub type Path = Vec<PathSegment>;
 /// The facts that a plan reports besides the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOutcome {
-    /// The values that GraphQL cannot represent. In the data, null replaces such a value, or the
-    /// nearest nullable value that encloses it. Such an error has the code `BAD_USER_INPUT`,
+    /// An error for each value that GraphQL cannot represent. In the data, null replaces the value,
+    /// or the nearest nullable value that encloses it. The error has the code `BAD_USER_INPUT`,
     /// because the stored data causes it.
     pub field_errors: Vec<FieldError>,
     /// The paths of the lists that had more rows than [`Limits`](crate::Limits) allow and were cut.

@@ -43,12 +43,13 @@ const RETENTION_TICKS: u64 = 1200;
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
     /// the database: DDL statements, and statements during which the database reported a
-    /// definition. `visibility` decides whether a statement counts if it may have called a function
-    /// that runs DDL.
+    /// definition. If a statement may have called a function that runs DDL, `visibility` decides
+    /// whether the statement counts.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
-/// Whether a database reports the DDL that its functions and triggers run.
+/// What the cache knows about a database: whether the database reports the DDL that its functions
+/// and triggers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DdlVisibility {
     /// It is not known whether the database reports DDL, so any statement may have run DDL.
@@ -202,8 +203,8 @@ impl CatalogCache {
     }
 
     /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has compared it since the definition was counted,
-    /// which is usual.
+    /// not compare the fingerprint if a request has already compared it since the definition was
+    /// counted. This is the usual case.
     ///
     /// # Errors
     ///

@@ -27,8 +27,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role, if its key changed recently; otherwise `None`. The schemas
-    /// of the previous group are the base for loading the schemas of the current group.
+    /// The previous group of the role, if the role's key changed recently; otherwise `None`. The
+    /// schemas of the previous group are the base for loading the schemas of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
@@ -45,7 +45,8 @@ pub(super) struct KeyQuery {
 }
 
 impl RoleGroups {
-    /// The group of a role; `None` if its key is not valid or not known. Marks the role as used.
+    /// The group of a role; `None` if the role's key is not valid or not known. Marks the role as
+    /// used.
     pub(super) fn group(&mut self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         let required = self.required;
         let member = self.roles.get_mut(role)?;
@@ -56,8 +57,8 @@ impl RoleGroups {
             .then(|| Arc::clone(&member.group))
     }
 
-    /// The most recently known group of a role, even if its key is not valid, and the group before
-    /// it. `None` for an unknown role.
+    /// The last known group of a role, even if the role's key is not valid, and the role's previous
+    /// group. `None` for an unknown role.
     pub(super) fn last(
         &self,
         role: &RoleName,
@@ -98,7 +99,8 @@ impl RoleGroups {
         }
     }
 
-    /// Stores the keys that a query returned. A role without a key does not exist and is removed.
+    /// Stores the keys that a query returned. A queried role for which it returned no key does not
+    /// exist, and is removed.
     pub(super) fn store_keys(&mut self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         // If roles were added while the keys were read, memberships may have changed too. The keys
         // then get no epoch, so that the next request of each role queries its key again.

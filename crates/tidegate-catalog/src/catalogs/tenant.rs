@@ -214,12 +214,12 @@ impl DatabaseState {
             .next_key_query(first, now, max_age, max)
     }
 
-    /// Stores the keys that a query returned. A role without a key does not exist and is removed.
+    /// Stores the keys that a query returned, as [`RoleGroups::store_keys`].
     pub(super) fn store_keys(&self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         self.state.lock().role_groups.store_keys(query, keys, now);
     }
 
-    /// Marks the key of a role as stale, so that it is queried again.
+    /// Marks the key of a role as stale, as [`RoleGroups::invalidate_key`].
     pub(super) fn invalidate_key(&self, role: &RoleName) {
         self.state.lock().role_groups.invalidate_key(role);
     }

@@ -44,8 +44,8 @@ pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema
     }
 }
 
-/// All foreign keys between relations of the schema that do not use `PERIOD`, sorted by the
-/// referencing relation and then by the name of the constraint.
+/// All foreign keys between relations of the schema, except those with `PERIOD`. They are sorted by
+/// the referencing relation and then by the name of the constraint.
 fn links<'a>(parts: &'a [Arc<RelationDocument>], schema: &Schema) -> Vec<ForeignKeyLink<'a>> {
     let keys = parts.iter().flat_map(|part| {
         let constraints = part.constraints.iter();

@@ -139,8 +139,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column (`attnum`). If it is `None`, the column gets the number of the
-    /// column before it plus 1, or 1 if it is the first column.
+    /// The number of the column (`attnum`). `None` stands for the number of the previous column
+    /// plus 1, or for 1 in the first column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,

@@ -69,9 +69,9 @@ pub struct Fingerprint {
     pub change: RolesChange,
 }
 
-/// Reads the fingerprint of all definitions and roles from which the catalogs of any role are made.
-/// `before` is the state of the roles at the previous comparison. If it is `None`, the result says
-/// that any role may have changed.
+/// Reads the fingerprint of all definitions and roles that determine what any role sees of the
+/// database. `before` is the state of the roles at the previous comparison. If `before` is `None`,
+/// the result is that any role may have changed.
 ///
 /// # Errors
 ///
@@ -132,8 +132,8 @@ pub async fn definitions(
     })
 }
 
-/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. It suffices for
-/// a caller that is notified of all other changes.
+/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. This suffices
+/// for a caller that is notified of all other changes.
 ///
 /// # Errors
 ///

@@ -73,8 +73,8 @@ pub(crate) async fn relations(
 
 /// Whether an error may mean that PostgreSQL cannot determine which writes a view or foreign table
 /// allows, for example because the library of a foreign data wrapper is missing. The caller then
-/// repeats the query without asking about these writes, so that one such table does not make a
-/// schema unusable. Timeouts, conflicts and a lack of resources do not count.
+/// repeats the query without asking about these writes, so that one such relation does not make the
+/// whole schema unusable. The result is false for timeouts, conflicts and a lack of resources.
 fn is_about_a_view(error: &Error) -> bool {
     let Error::Sql(error) = error else {
         return false;

@@ -23,7 +23,7 @@ pub struct Column {
     /// or for the base type of a domain. This differs between versions. The polymorphic functions,
     /// such as `min(anyarray)` and `min(anyenum)`, do not count.
     pub has_min_max: bool,
-    /// How values of the column can be compared. There is an entry for each base type that is
+    /// How values of the column can be compared. There is an entry for each simple type that is
     /// part of the column's type and not built in. Other types have no entry.
     pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is rejected, because of the column or its domain.
@@ -85,7 +85,7 @@ pub enum Collation {
     /// Text is ordered by its bytes. The collation is `C`, `POSIX`, or a database default that is
     /// one of them.
     Bytes,
-    /// Texts are equal if their bytes are. Their order is defined by the collation.
+    /// Texts are equal only if their bytes are equal. The collation defines the order of texts.
     Deterministic,
     /// Texts with different bytes may be equal.
     NonDeterministic,

@@ -44,8 +44,8 @@ pub struct Relation {
     /// The foreign keys of this relation and those that reference it, with the names that requests
     /// use.
     pub relationships: Vec<Relationship>,
-    /// The role's privileges. They do not include a privilege to write to a view if PostgreSQL does
-    /// not support such writes to the view.
+    /// The role's privileges. For a view, they include only the kinds of writes that PostgreSQL
+    /// supports for this view.
     pub rights: RelationRights,
 }
 

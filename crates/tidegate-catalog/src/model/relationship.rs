@@ -8,10 +8,11 @@ use super::{ColumnId, RelationId};
 pub struct Relationship {
     /// The field name in camelCase. For a foreign key of this relation, it is the name of the
     /// referenced relation or of the constraint. For a foreign key of another relation, it is the
-    /// name of that relation, with `By<Columns>` if several of its foreign keys reference this
-    /// relation or if the name is taken. A number follows a name that is still taken.
+    /// name of that relation. `By<Columns>` is appended if several foreign keys of that relation
+    /// reference this relation, or if the name is taken. A number is appended to a name that is
+    /// still taken.
     pub name: Box<str>,
-    /// Whether the relationship leads to at most one row.
+    /// The number of rows that the relationship leads to.
     pub cardinality: Cardinality,
     /// The relation to which the relationship leads.
     pub target: RelationId,

@@ -69,9 +69,9 @@ pub(crate) struct TypeNames {
 /// type name got a number.
 ///
 /// If several relations have the same name in `PascalCase`, the first relation gets that name as
-/// its type name, and the others get it with a number. Type names of aggregates get a number if
-/// they are taken. So a new relation does not take the type name of another relation, unless both
-/// have the same name in `PascalCase`.
+/// its type name, and the others get it with a number. The type names of aggregates are chosen
+/// last, and get a number if they are taken. So a new relation does not change the type name of
+/// another relation, unless both have the same name in `PascalCase`.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<TypeNames>, Vec<Renamed>) {

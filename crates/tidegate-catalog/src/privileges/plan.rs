@@ -38,8 +38,8 @@ pub(super) fn steps(
         role.quoted
     )];
     if access == Access::Write {
-        // Privileges that other roles granted on sequences are not changed, because only the
-        // grantor can change them.
+        // Sequences of other owners are skipped, because the grantor may have no right to grant
+        // privileges on them.
         let own = facts.sequences.iter().filter(|s| s.owner == grantor);
         statements.extend(own.map(|sequence| {
             format!(
@@ -81,7 +81,8 @@ fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Resu
 /// privileges on those sequences of the table whose owner is a role that the service can run as.
 /// The grantor runs the revocation of a table privilege. The owner of a sequence runs the
 /// revocation of the privileges on it. There are no statements for [`Access::Write`]. The table
-/// privileges are those that PostgreSQL reports, so that privileges of newer versions are included.
+/// privileges are those that PostgreSQL reports and not a fixed list, so that privileges that only
+/// newer versions have are included.
 fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();

@@ -20,10 +20,10 @@ impl Filter {
     /// Parses a condition text over the rows of `relation`.
     ///
     /// The text compares a column with a quoted string, a number or a boolean. The operators are
-    /// `=`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`;
-    /// `NOT` can negate the last five. Comparisons are combined by `AND`, `OR`, `NOT` and
-    /// parentheses. Keywords are case-insensitive. Unquoted column names are case-insensitive too,
-    /// unless a column has exactly this name.
+    /// `=`, `<>`, `!=`, `<`, `<=`, `>` and `>=`, and the keywords `IN (…)`, `LIKE`, `ILIKE`,
+    /// `BETWEEN` and `IS NULL`, which can be negated (`NOT IN`, `IS NOT NULL`). Comparisons are
+    /// combined by `AND`, `OR`, `NOT` and parentheses. Keywords are case-insensitive. An unquoted
+    /// column name is looked up as it is, and if there is no such column, in lower case.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several
-    /// values, PostgreSQL resolves one common type of the values and the column instead.
+    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several values
+    /// it does not: it chooses one common type for the values and the column.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -179,8 +179,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the rest of a comparison that has a keyword such as `BETWEEN` as its operator; `None`
-    /// if the next token is no such keyword.
+    /// Parses the operator and the operands after a column, if the operator is a keyword such as
+    /// `BETWEEN`. `None` if the next token is no such keyword.
     fn word(&mut self, target: &ComparedColumn<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;

@@ -122,7 +122,7 @@ impl ComparisonCompiler<'_> {
         })
     }
 
-    /// Rejects a column of text whose collation treats texts with different bytes as equal.
+    /// Rejects a text column if its collation treats texts with different bytes as equal.
     fn require_byte_equality(&self, scalar: &Scalar) -> Result<()> {
         if scalar.distinguishes_bytes(self.column) {
             return Ok(());

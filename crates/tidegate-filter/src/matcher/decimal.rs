@@ -4,7 +4,7 @@
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
 //! the class are inverted. They are followed by two bytes that are above every inverted digit, so
-//! that a negative number with more digits is smaller.
+//! that of two negative numbers with the same first digits, the one with more digits is smaller.
 
 /// The largest number of digits that is read. It is larger than the number of digits that a
 /// `numeric` can have (131,072 before the decimal point and 16,383 after it).
@@ -82,7 +82,7 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     Some(grouped(negative, digits, last))
 }
 
-/// The byte string of a number given as decimal digits. The last digit has the value of ten to the
+/// The byte string of a number given as decimal digits. The unit of the last digit is 10 to the
 /// power `last`.
 fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     let zeros = last.rem_euclid(4);
@@ -101,8 +101,8 @@ fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     key(negative, weight, &groups)
 }
 
-/// The byte string of a number given as base-10000 digits. The first digit has the value of 10000
-/// to the power `weight`.
+/// The byte string of a number given as base-10000 digits. The unit of the first digit is 10000 to
+/// the power `weight`.
 fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
     let Some(first) = digits.iter().position(|digit| *digit != 0) else {
         return vec![ZERO];

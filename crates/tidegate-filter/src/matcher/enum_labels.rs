@@ -12,9 +12,9 @@ use super::{KeyReader, MatchNode, Matcher, Operand, required_values};
 pub(super) type Labels<'a> = dyn Fn(ColumnId) -> Option<Arc<[String]>> + 'a;
 
 impl Matcher {
-    /// The same matcher for enums whose labels have changed. `None` if the filter compares with a
-    /// label that no longer exists. PostgreSQL cannot drop single labels, so an equal number of
-    /// labels means that some were renamed.
+    /// The same matcher for enums whose labels have changed. If an enum has as many labels as
+    /// before, its labels were only renamed, because PostgreSQL cannot drop single labels. `None`
+    /// if the filter compares with a label that no longer exists.
     #[must_use]
     pub fn with_labels(&self, labels: &Labels<'_>) -> Option<Self> {
         let mut matcher = self.clone();

@@ -7,8 +7,8 @@ use super::datum::Datum;
 use super::{List, MatchNode, Operand};
 use crate::operator::Operator;
 
-/// The largest number of digits that is read. A filter with more digits or a larger exponent is
-/// refused.
+/// The largest number of digits that is read. A filter is refused if a number has more digits, or
+/// an exponent above [`MAX_EXPONENT`].
 const MAX_DIGITS: usize = 5_000;
 const MAX_EXPONENT: usize = 10_000;
 /// The number of digits of the largest 64-bit integer.

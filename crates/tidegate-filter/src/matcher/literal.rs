@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::json::Json;
 use crate::type_class::written;
 
-/// The maximum length of a number that is read. Longer numbers may exceed the limits of `numeric`,
-/// which only PostgreSQL checks. They are rejected.
+/// The maximum length, in bytes, of a literal for `numeric`. A longer literal is rejected, because
+/// it may exceed the limits of the type, which only PostgreSQL checks.
 const LONGEST_NUMBER: usize = 5_000;
 
 /// Reads a value that is not null. Its JSON kind was checked when the filter was parsed.
@@ -109,8 +109,8 @@ fn moment(moment: MomentType, r#type: &Type, text: &str, place: &str) -> Result<
         .ok_or_else(|| invalid(r#type, place, "out of range"))
 }
 
-/// Whether the value is in the range of its type. PostgreSQL's ranges are narrower than those of
-/// the integers that represent them ("Date/Time Types").
+/// Whether the value is in the range of its type. PostgreSQL's range ("Date/Time Types") is
+/// narrower than that of the integer that represents the value.
 fn is_in_range(moment: MomentType, datum: &Datum<'_>) -> bool {
     const MICROS: i64 = 86_400_000_000;
     // The range begins at 4713-11-24 BC. Timestamps end before 294277-01-01, dates before

@@ -69,7 +69,7 @@ enum MatchNode {
     All(Box<[MatchNode]>),
     Any(Box<[MatchNode]>),
     Not(Box<MatchNode>),
-    /// The column is NULL (true) or not NULL (false).
+    /// The condition that the column is NULL (`true`), or that it is not NULL (`false`).
     Null(ColumnId, bool),
     Compare(Operand, Operator, Datum<'static>),
     /// The value of the column is in the list, or not in it.

@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 
 use super::case_folding::CaseFolding;
 
-/// The maximum length of a piece with `_`. Longer pieces are refused, because matching them could
-/// take long and cannot be cancelled here.
+/// The maximum length, in bytes, of a piece that contains `_`. A longer piece is refused, because
+/// matching it could take long and cannot be cancelled here.
 const MAX_PIECE: usize = 256;
 
 /// A pattern, split into pieces at each `%`.

@@ -42,8 +42,8 @@ pub(super) enum Scalar {
     Uuid,
     Moment(MomentType),
     Interval,
-    /// An enum. The fields are its labels in order, and at the same positions the names that the
-    /// labels had before they were renamed.
+    /// An enum. The first field has its labels in order. The second field has, at the same
+    /// positions, the names that the labels had before they were renamed.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 

@@ -49,9 +49,10 @@ impl ComparedColumn<'_> {
     /// Whether an object is a value of the column's type and not an object of operators. The names
     /// of its members decide.
     ///
-    /// A member that is neither an operator nor part of a value is an error, even where a value may
-    /// have any member. If a misspelt operator counted as a value, the filter would select other
-    /// rows, and inside `not` nearly all rows. An empty object is an error for the same reason.
+    /// A member that is neither an operator nor a known member of a value is an error, even for a
+    /// type whose values may have any members. Otherwise an object with a misspelt operator would
+    /// be compared as a value: the filter would select wrong rows, and inside `not` nearly all
+    /// rows. An empty object is an error for the same reason.
     pub(super) fn is_value(&self, members: &JsonMembers<'_>, path: &Path<'_>) -> Result<bool> {
         let known = self.value_members();
         let of_value = |name: &str| known.contains(&name);
@@ -66,8 +67,8 @@ impl ComparedColumn<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // A composite value that lacks an attribute would have NULL in this place. It would not
-        // equal any value.
+        // In a composite value, a missing attribute would be NULL, and the value would equal no
+        // other value.
         let is_part = matches!(
             base_type(&self.column.r#type).kind(),
             TypeKind::Composite(_)
@@ -117,7 +118,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// The member names of an object that may be compared for equality without `eq`.
+    /// The member names of an object that is itself the value to compare with, and not an object of
+    /// operators. Empty if no object can be such a value.
     fn value_members(&self) -> Vec<&str> {
         if self.has(Operator::Eq) {
             value_members(&self.column.r#type)

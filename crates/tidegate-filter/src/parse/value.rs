@@ -52,8 +52,8 @@ pub(super) fn check(
 }
 
 /// The element type of a range or multirange, if the operator is `contains` and `value` is a single
-/// element. A single element is not an object, an array or the text of a range. `None` for other
-/// types, operators and values.
+/// element: any value except an object, an array and the text of a range. `None` for other types,
+/// operators and values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,
@@ -263,9 +263,9 @@ fn is_newer_number(text: &str) -> bool {
             ))
 }
 
-/// Returns the kind of the first boolean or number in `value` if the column has text or arrays of
-/// text. `None` if `value` has no boolean or number, and for all other columns. If the column
-/// belongs to the primary key (`is_key`), a number is an `ID` and is accepted.
+/// For a column of text or arrays of text, returns the kind of the first boolean or number in
+/// `value`; `None` if there is none. If the column belongs to the primary key (`is_key`), a number
+/// is an `ID` and is accepted. For all other columns, returns `None`.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {

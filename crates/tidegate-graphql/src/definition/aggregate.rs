@@ -29,9 +29,10 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
     &relation.aggregate_types[1 + function]
 }
 
-/// The fields of a group that contain the value of a column, as pairs of a name and the column.
-/// Such a field has the name of the column. If `count` or an aggregate function has this name, `_`
-/// is appended until no column has the resulting name. Geometric values cannot be grouped.
+/// The columns by which rows can be grouped, each with the name of the field that returns its value
+/// for a group. This is the name of the column's own field. If `count` or an aggregate function has
+/// this name, `_` is appended until no column has the resulting name. Geometric values cannot be
+/// grouped.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
@@ -77,7 +78,8 @@ pub(crate) fn aggregated(
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
             let shown = matches!(FieldType::of_column(relation, id).named, Named::Scalar(_));
-            // `min(anyenum)` and `max(anyenum)` do not accept a domain over an enum.
+            // The base type is not used here, because `min(anyenum)` and `max(anyenum)` do not
+            // accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_min_max || is_ordered_list(column));
             ordered.then(|| TypeReference {

@@ -16,7 +16,7 @@ use crate::field_type::takes_any_json;
 #[derive(Debug, Default)]
 pub(crate) struct Variables<'a> {
     operation: Option<&'a Operation>,
-    /// The values, by the number of the variable in the operation.
+    /// The values, by the index of the variable in the operation.
     values: Vec<Option<Json<'a>>>,
 }
 
@@ -81,12 +81,12 @@ impl<'a> Variables<'a> {
         self.at(self.number(name)?)
     }
 
-    /// The value of the variable with this number in the operation; `None` if it has none.
+    /// The value of the variable with this index in the operation; `None` if it has none.
     pub(crate) fn at(&self, number: usize) -> Option<&Json<'a>> {
         self.values.get(number)?.as_ref()
     }
 
-    /// The number of a variable in the operation, counted from 0; `None` for an unknown variable.
+    /// The index of a variable in the operation; `None` for an unknown variable.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.operation?.variable(name)
     }

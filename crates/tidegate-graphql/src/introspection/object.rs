@@ -133,7 +133,7 @@ fn schema<'o>(node: &IntrospectionNode, types: &'o Types, out: &mut String) -> M
     }
 }
 
-/// Appends or returns a member of a list type or of a non-null type.
+/// Does the same as [`Object::member`], for a list type or a non-null type.
 fn wrapper<'o>(
     of: &TypeReference<'o>,
     node: &IntrospectionNode,

@@ -230,8 +230,8 @@ type RowMembers<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 /// The members of the argument `data`. It is an error if two of them have the same name.
 fn members(data: Json<'_>) -> Result<RowMembers<'_>, Error> {
-    // The result is ignored: the call only checks the members, because the conversions below do not
-    // report all errors.
+    // This call only checks the members, because the conversions below do not report all errors.
+    // Its result is not used.
     data.members(&"data").map_err(|error| refused(&error))?;
     match data {
         Json::Object(members) => Ok(members),

@@ -124,7 +124,7 @@ impl<'d> Lowerer<'d> {
         origins
     }
 
-    /// The index of the comparison with the path `place`, and the number of the variable `name`.
+    /// The index of the comparison with the path `place`, and the index of the variable `name`.
     /// `None` if the comparison cannot have the variable as its only parameter.
     fn compared(&self, leaves: &[Leaf<'_>], place: &str, name: &str) -> Option<(usize, usize)> {
         let kind = self.variables.get(name)?.kind();
@@ -145,8 +145,9 @@ impl<'d> Lowerer<'d> {
         fits.then_some((number, self.variables.number(name)?))
     }
 
-    /// The number of the variable that is the value of the argument `name` (`limit` or `offset`).
-    /// Records the use of the variable. `None` if the value is not a variable with a number.
+    /// The index of the variable that is given for the argument `name` (`limit` or `offset`).
+    /// Records the use of the variable. `None` if the argument is not a variable, or if the
+    /// variable's value is not a number.
     fn record_argument(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {

@@ -117,8 +117,8 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
             () => ExecutionMode::AfterRows,
         };
     }
-    // A single statement needs no transaction for a snapshot. It only needs a read-only transaction
-    // if it might write.
+    // A single statement needs no transaction for a snapshot. Only a statement that might write
+    // needs a read-only transaction.
     if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
         ExecutionMode::Single
     } else {

@@ -57,9 +57,9 @@ impl Level<'_> {
 
     /// Whether the level writes at most one row, and the response can certainly contain the row's
     /// values. A level writes at most one row if it inserts one object, or if its condition selects
-    /// by a key. The result is false for a level that returns a composite value. The attributes of
-    /// the value's type may change while the statement runs; the value is then unreadable, and a
-    /// committed statement cannot be repeated.
+    /// by a key. The result is false for a level that returns a composite value, because the value
+    /// cannot be read if the attributes of its type change while the statement runs. A committed
+    /// statement cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {

@@ -231,7 +231,7 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
 }
 
 /// The size in bytes of the rows of `levels[0]` and of the levels below it, which follow it in the
-/// slice. Levels of later root fields may come after them in the slice; they do not count.
+/// slice. The slice may end with levels of later root fields, which do not count.
 fn size_of_rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());

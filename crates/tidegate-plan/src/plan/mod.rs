@@ -128,8 +128,8 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Root`] with [`Error::Input`] for a value that does not fit its column, with its
-    /// path.
+    /// [`Error::Root`] with [`Error::Input`], which has the path of a value that does not fit its
+    /// column.
     pub fn steps(&mut self) -> Result<Vec<PipelineStep<'_>>> {
         self.steps.clear();
         for (number, tree) in self.trees.iter_mut().enumerate() {

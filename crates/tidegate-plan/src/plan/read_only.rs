@@ -1,4 +1,5 @@
-//! Determines whether reading rows can run code of the database's users, which could write.
+//! Determines whether reading rows can run a function of the database's users. Such a function
+//! could write.
 
 use tidegate_catalog::RelationId;
 use tidegate_catalog::model::{Relation, RelationKind};

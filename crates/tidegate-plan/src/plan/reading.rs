@@ -57,9 +57,9 @@ impl Reading {
         self.layout.as_ref()?.level(number)
     }
 
-    /// Whether the result may be wrong. A shared limit may have cut off rows of a list. Rows may
-    /// occur twice in a list if keys are not unique although the schema declares them unique
-    /// (PostgreSQL, "Inheritance", "Caveats").
+    /// Whether the result may be wrong, for one of two reasons. A shared limit may have cut off
+    /// rows of a list. Or rows may occur twice in a list, because keys are not unique although the
+    /// schema declares them unique (PostgreSQL, "Inheritance", "Caveats").
     pub(super) fn is_incomplete(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
         let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
         let mut full = shared.filter(|(shared, level)| {
@@ -179,8 +179,8 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The limit that `lists` lists of at most `most` rows share. It is one row larger than needed, so
-/// that a full result shows that the limit was reached.
+/// The limit that `lists` lists of at most `most` rows share. It is one row above the number of
+/// rows that is expected at most. If the result has as many rows as the limit, rows may be missing.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)

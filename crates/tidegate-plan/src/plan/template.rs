@@ -53,7 +53,7 @@ struct TemplateLevel {
 enum Value {
     /// The value is the same for all requests.
     Own(Parameter),
-    /// The value of a variable that a filter compares with a column. The fields are the number of
+    /// The value of a variable that a filter compares with a column. The fields are the index of
     /// the variable, the relation of the column, and the comparison without its value.
     Compared(usize, RelationId, Comparison),
     /// The number of rows to fetch for the page of the level with this index.
@@ -94,7 +94,7 @@ impl Plan<'_> {
 
 impl Template {
     /// Makes the plan of a query with other values. `variable` returns the value of the variable
-    /// with a given number; `None` if the variable has no value. Each value must have the same JSON
+    /// with a given index; `None` if the variable has no value. Each value must have the same JSON
     /// kind as when the template was made. Returns `None` if a value is invalid or needs another
     /// statement. The operation must then be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
@@ -182,8 +182,8 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLev
     })
 }
 
-/// The sources of the values of a level's parameters, in the order of the parameters: first the
-/// filter, then the page. `None` if the level does not fit a template.
+/// For each parameter of a level, the source of its value. The parameters of the filter come first,
+/// and then those of the page. `None` if the level cannot be a part of a template.
 fn level_values(
     settings: &Settings<'_>,
     at: usize,

@@ -94,8 +94,9 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes a level store the error of a row that cannot be shown, and skip its further rows,
-    /// instead of failing the statement. Used for writes that are committed before the rows arrive.
+    /// From now on, a row that cannot be shown does not fail the statement. Instead, its level
+    /// stores the error, and leaves out this row and all later rows. Used for writes that are
+    /// committed before the rows arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();

@@ -133,8 +133,8 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // The writer of the row needs to know whether a joined row exists. If it exists, its join
-        // columns are not NULL. If it does not exist, they are NULL. So the first join column is
+        // The writer of the row needs to know whether a joined row exists. The first join column
+        // shows this, because it is NULL only if there is no joined row. So this column is
         // selected.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {

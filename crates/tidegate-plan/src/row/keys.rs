@@ -25,7 +25,7 @@ impl KeyKind {
     }
 }
 
-/// The distinct keys of a level's rows. Each key has a slot, which is its number in order of
+/// The distinct keys of a level's rows. Each key has a slot, which is its index in the order of
 /// appearance. A row with NULL in a key column has no key.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {

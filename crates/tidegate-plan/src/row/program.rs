@@ -10,7 +10,7 @@ use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use super::Cast;
 use crate::operation::{AggregateFunction, Subfield};
 
-/// Marks the absence of a row or slot where an offset is expected.
+/// Stands for the absence of a row or slot where the index of a row or slot is expected.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A program that turns the rows of a statement into JSON text. Its instructions are in the order
@@ -82,7 +82,8 @@ pub(crate) enum OutputForm {
     Value,
     /// A string, because the value is an `ID`.
     Id,
-    /// A number. The value has 64 bits, but no table has more rows than a double can count exactly.
+    /// A number and not a string. The value has 64 bits, but no table has more rows than a double
+    /// can count exactly.
     Count,
     /// An object with the selected subfields of the value, or a list of such objects.
     Parts(Box<[Subfield]>),

@@ -61,7 +61,7 @@ fn value(r#type: &Type) -> Cast {
     }
 }
 
-/// Whether the type is not an array, and its values can be written without a cast to `text`.
+/// Whether the values of the type are not arrays, and can be written without a cast to `text`.
 fn is_single(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Simple => has_form(r#type),

@@ -29,7 +29,8 @@ pub(crate) struct LevelRows {
     /// The number of bytes of the rows of all levels, if the byte limit applies to all levels
     /// together; `None` if it applies to this level alone.
     shared: Option<Arc<AtomicU64>>,
-    /// Whether rows that cannot be shown are left out without an error.
+    /// If true, a row that cannot be shown does not fail the statement. Instead, this row and all
+    /// later rows are left out.
     drops: bool,
     /// The error because of which rows were left out; `None` if none were.
     pub(crate) dropped: Option<Error>,
@@ -106,8 +107,8 @@ impl LevelRows {
         self.received = 0;
     }
 
-    /// From now on, rows that cannot be shown are left out without an error, because an error could
-    /// not undo the committed write.
+    /// From now on, a row that cannot be shown does not fail the statement, because a failure could
+    /// not undo the committed write. Instead, this row and all later rows are left out.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
     }
@@ -207,7 +208,7 @@ impl LevelRows {
         }
     }
 
-    /// Adds a row to the list with the slot `number`.
+    /// Adds a row to the list whose slot is `number`.
     fn take<'v>(
         &mut self,
         number: u32,

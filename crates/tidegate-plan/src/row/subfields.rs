@@ -11,9 +11,9 @@ use crate::operation::{Subfield, SubfieldOutput};
 /// Appends the selected subfields of `value`, which is JSON. If `is_list` is true, `value` is a
 /// list, and the subfields of each element are appended.
 ///
-/// GraphQL may be unable to represent the value of a subfield that is declared as non-null. Then an
-/// element of a list becomes null. If `value` is not a list, the function returns `false`, and the
-/// caller must discard the appended text.
+/// GraphQL may be unable to represent the value of a subfield that is declared as non-null. If
+/// `value` is a list, the element with this subfield then becomes null. Otherwise the function
+/// returns `false`, and the caller must discard the appended text.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],

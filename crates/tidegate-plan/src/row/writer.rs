@@ -34,7 +34,7 @@ pub(crate) struct RowTextWriter {
     inner: Vec<Inner>,
 }
 
-/// An insertion point in the text, into which the rows of a child are merged.
+/// A position in the text at which the rows of a child are inserted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InsertionPoint {
     /// The byte offset of the insertion point in the text.
@@ -72,7 +72,7 @@ struct OpenRow {
     end: Position,
 }
 
-/// Whether a value was written.
+/// The result of writing a value.
 enum ValueOutcome {
     /// The value was written, or null instead of it.
     Yes,
@@ -126,7 +126,7 @@ impl RowTextWriter {
         Ok(())
     }
 
-    /// Appends the text of a row; `row` is its number.
+    /// Appends the text of the row with the index `row`.
     pub(super) fn row<'v>(
         &mut self,
         program: &Program,
@@ -157,8 +157,8 @@ impl RowTextWriter {
                     if matches!(shown, ValueOutcome::Yes) {
                         continue;
                     }
-                    // A null in a non-null field propagates to the joined row, or to the row
-                    // itself.
+                    // The field must not be null, so null replaces the innermost joined row that
+                    // contains it, or the row itself.
                     let Some(open) = self.open.pop() else {
                         self.null_from(start, insertion_points);
                         return Ok(());

@@ -20,7 +20,7 @@ impl<'t> ArrayElements<'t> {
     /// - Composite values, because `unnest` would turn each attribute into a column.
     /// - Values of types that do not separate the elements of an array by commas.
     ///
-    /// The elements of a domain have its base type. PostgreSQL checks domain constraints and
+    /// For a domain, the elements have its base type. PostgreSQL checks domain constraints and
     /// lengths when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base_type(r#type);

@@ -196,7 +196,7 @@ fn wrong(field: String, problem: String) -> InputError {
 ///
 /// # Errors
 ///
-/// [`ValueError::InvalidValue`] for a value that does not fit its column, with its path.
+/// [`ValueError::InvalidValue`], with the path of a value that does not fit its column.
 pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
@@ -354,7 +354,7 @@ pub(crate) fn locate(
     Some(place(object).column(field))
 }
 
-/// The prefix of the path for a column of all objects.
+/// The prefix of the path of a parameter that has the values of a column for all objects.
 const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {

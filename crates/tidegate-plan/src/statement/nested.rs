@@ -154,8 +154,8 @@ fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = 
 }
 
 impl NestedLevel<'_> {
-    /// The columns of the level: first the key of the parent row or its number, then the columns
-    /// that the level's program reads.
+    /// The columns of the level: first the key of the parent row, or the number of this key, then
+    /// the columns that the level's program reads.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
         match self.parents {
@@ -172,7 +172,8 @@ impl NestedLevel<'_> {
     }
 
     /// Appends names for the columns of the level's rows: `c0`, `c1` and so on for the columns from
-    /// `first` on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
+    /// `first` on, and `k0`, `k1` and so on for the columns of [`raw_keys`]. Appends nothing if
+    /// there are no columns.
     fn names(&self, schema: &Schema, first: usize, sql: &mut SqlWriter) {
         let shown = self.header_width() + self.program.expressions.len();
         let raw = self.program.children.iter().flat_map(|child| {
@@ -191,7 +192,8 @@ impl NestedLevel<'_> {
     }
 
     /// Appends the select of the level's rows; returns the range of its parameters. If `place` is
-    /// `None`, the select has the columns of the level and the raw keys.
+    /// `None`, the select has the columns of the level and those of [`raw_keys`]. Otherwise it has
+    /// the columns of the layout.
     fn rows(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) -> Range<usize> {
         let before = sql.parameters();
         match self.child() {

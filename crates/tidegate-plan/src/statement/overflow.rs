@@ -85,8 +85,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return false;
     }
-    // `here` is the number of digits before the decimal point. `room` is the number that the column
-    // allows.
+    // `here` is the number of digits before the decimal point. `room` is the largest number of such
+    // digits that the column allows.
     let zeros = narrow(all.len() - digits.len());
     let here = narrow(whole.len())
         .saturating_sub(zeros)

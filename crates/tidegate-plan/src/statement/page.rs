@@ -112,8 +112,8 @@ fn is_round(mut number: u64) -> bool {
 /// of a single row has no order and no limit.
 ///
 /// A limit with at most two significant digits is a constant in the SQL text, if there is no
-/// offset. Any other limit of the request is a parameter, so that there are few different texts.
-/// With only a parameter, PostgreSQL would plan for a tenth of all rows, or plan each execution
+/// offset. Any other limit of the request is a parameter, so that there are few different texts. If
+/// there were no other limit, PostgreSQL would plan for a tenth of all rows, or plan each execution
 /// separately. So there are two selects:
 ///
 /// - The inner select has a constant limit: the smallest power of two that is at least the limit

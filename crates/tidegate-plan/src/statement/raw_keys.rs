@@ -20,8 +20,8 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The table and column of a key that the program selects as text; `None` if the key is an integer
-/// column or not a column. The table is its index in the program.
+/// The column of a key that the program selects as text, and the index of its table in the program.
+/// `None` if the key is an integer column or not a column.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,
     program: &Program,

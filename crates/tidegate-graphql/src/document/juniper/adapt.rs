@@ -7,7 +7,7 @@ use juniper::{Definition, InputValue, OperationType, SchemaType, Selection as Pa
 use super::{Scalar, literal};
 use crate::document::{Document, Selection};
 
-/// The variables that a definition uses, separated by whether juniper sees the use.
+/// The variables that an operation or a fragment uses.
 #[derive(Default)]
 struct Uses {
     /// Variables inside replaced literals, which juniper does not see.

@@ -71,8 +71,8 @@ impl Validator {
         lower::document(&parsed).ok()
     }
 
-    /// Parses and validates a document. It does not check the limits of an operation, nor
-    /// overlapping fields.
+    /// Parses and validates a document. Checks neither the limits of an operation nor overlapping
+    /// fields.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Validator {
     }
 
     /// Adds a suggestion to the first error if it is about an unknown field. Further errors get no
-    /// suggestion, because all fields of a type must be compared to find one.
+    /// suggestion, because finding one is slow: it compares all fields of a type.
     fn suggest(&self, mut errors: Vec<Error>) -> Vec<Error> {
         if let Some(first) = errors.first_mut()
             && let Some(name) = suggestion::suggestion(&self.types, &first.message)

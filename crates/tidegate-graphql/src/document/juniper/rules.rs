@@ -146,8 +146,8 @@ impl<'d> Check<'d, '_> {
                 let message = format!("`{name}` stands twice in one object");
                 self.fail(message, argument.location);
             }
-            // Only the argument of `__type(name: $name)` is non-null, so only fields of this name
-            // are checked.
+            // Only the argument of `__type(name: $name)` is non-null, so only fields with the name
+            // `__type` are checked.
             if &*field.name == "__type" {
                 self.not_null(&argument.value, argument.location);
             }
