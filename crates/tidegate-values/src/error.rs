@@ -4,7 +4,8 @@
 pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 
 /// PostgreSQL sent bytes that are not a value of the type that this crate assumes for the column.
-/// The attributes of a composite type may have changed since the type was loaded.
+/// This happens, for example, if the attributes of a composite type have changed since the type was
+/// loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;

@@ -28,7 +28,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind of the value in a valid document, by its first character.
+    /// Determines the kind of a JSON value from its first character. `document` must be valid JSON.
     pub fn of(document: &str) -> Self {
         match document.trim_ascii_start().as_bytes().first() {
             Some(b'{') => Self::Object,
@@ -67,7 +67,7 @@ pub fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
 
-/// The message of an error, without its position in the parsed fragment.
+/// The message of an error, without the position in the parsed fragment.
 pub fn problem(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(place) = text.rfind(" at line ") {
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // Pushing the first member to an empty vector would reserve the same capacity.
+                // This reserves no more than `Vec::new` would reserve for its first member.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));

@@ -51,7 +51,8 @@ fn is_named(r#type: &Type, names: &[&str]) -> bool {
     }
 }
 
-/// The separator of the type's elements in the text form of an array (`pg_type.typdelim`).
+/// The separator between elements of type `element` in the text form of an array
+/// (`pg_type.typdelim`).
 pub fn array_delimiter(element: &Type) -> u8 {
     match element.kind() {
         Kind::Domain(base) => array_delimiter(base),

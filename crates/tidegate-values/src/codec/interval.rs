@@ -9,8 +9,8 @@ use crate::error::Result;
 
 const SECOND: i64 = 1_000_000;
 
-/// An interval as PostgreSQL stores it. If all three numbers are the lowest or all are the highest
-/// of their type, the interval is infinite.
+/// An interval as PostgreSQL stores it. The interval is infinite if all three fields have the
+/// lowest value of their type, or all have the highest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// The months, with their sign.

@@ -40,7 +40,7 @@ impl OutputFormat {
         })
     }
 
-    /// The media type of a whole result.
+    /// The media type of a response in this format.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json; charset=utf-8",
