@@ -166,7 +166,7 @@ pub enum TransactionOutcome {
 }
 
 impl PipelineError {
-    /// The error of a statement, after which the transaction was rolled back.
+    /// The failure of the statement with the index `step`. The transaction was rolled back.
     pub fn at(step: usize, error: Error) -> Self {
         let step = Some(step);
         Self {
@@ -177,7 +177,7 @@ impl PipelineError {
 }
 
 impl From<Error> for PipelineError {
-    /// The error of the transaction as a whole, which was rolled back or never opened.
+    /// The failure of the transaction as a whole. The transaction was rolled back or never opened.
     fn from(error: Error) -> Self {
         Self {
             step: None,
@@ -275,8 +275,8 @@ pub struct Description {
 
 /// The port that takes the rows of a statement.
 pub trait RowSink: Send {
-    /// Called once for each statement before its first row, even if there are no rows; the columns
-    /// may then be empty.
+    /// Called once for each statement before its rows, even if no row follows. `columns` is empty
+    /// for a statement that has no result columns.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
     /// Takes one row.

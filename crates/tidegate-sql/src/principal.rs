@@ -82,7 +82,7 @@ pub enum RoleUse {
     /// The role of the default user, which anonymous callers share. No session state survives a
     /// request.
     Anonymous,
-    /// The role of one user. The number identifies the session of the user's token.
+    /// The role of one user. The number identifies the OAuth session of the user's token.
     User(u128),
     /// The role of a group, in a request of one of its members. As for [`Self::Anonymous`], no
     /// session state survives a request.
@@ -191,8 +191,8 @@ impl Member {
 }
 
 /// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot
-/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the characters
-/// `u0000` are ordinary text.
+/// store. In JSON text, this character can only be written as the escape `\u0000`. After an escaped
+/// backslash, the characters `u0000` are ordinary text.
 pub fn has_nul(json: &str) -> bool {
     let mut parts = json.split(r"\\");
     parts.any(|part| part.contains(r"\u0000"))
@@ -205,7 +205,7 @@ pub enum ClaimText {
     Null,
     /// The text of a string, a boolean or an integer.
     Text(Box<str>),
-    /// The text of another value, which only PostgreSQL knows.
+    /// The text of any other value. Only PostgreSQL can determine this text.
     Other,
 }
 

@@ -59,7 +59,7 @@ enum RowSource {
     /// The source has not been read yet.
     #[default]
     Open,
-    /// The rows come from a query, in which a name may follow `AS`.
+    /// The rows come from a query. In a query, `AS execute` only names a column.
     Query,
     /// The rows come from `CREATE TABLE … AS EXECUTE`.
     Prepared,
@@ -233,9 +233,9 @@ impl<'a> KindReader<'a> {
     /// … INTO`.
     ///
     /// `INSERT` and `MERGE` are recognised by the `INTO` after them, and `DELETE` by the `FROM`
-    /// after it. After `UPDATE` comes a name, which proves nothing, and any token may come before
-    /// it: `update` may also be the name of a column. So in a statement with `WITH`, `UPDATE` counts
-    /// as a write unless it certainly is not one.
+    /// after it. `UPDATE` has no such keyword after it, and `update` may also be the name of a
+    /// column. So in a statement with `WITH`, `UPDATE` counts as a write unless the tokens around
+    /// it exclude this.
     fn body(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);

@@ -68,7 +68,8 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// The end of the run of operator characters in which the last operator or comment began.
+    /// The end of the run of operator characters in which the most recent operator or comment
+    /// began.
     run_ends: usize,
     /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
     /// characters.
@@ -222,7 +223,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Adds the bytes that PostgreSQL reads for `beginnings` operators or comments that begin here.
-    /// An encoded plus counts as three bytes although it is one, so the count is never too low.
+    /// An encoded plus counts as three bytes although PostgreSQL gets only one, so the count is
+    /// never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -295,8 +297,9 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name, later
-    /// versions as part of the number. A text that the versions read differently is rejected.
+    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name;
+    /// PostgreSQL 16 and later read it as part of the number. A text that the versions read
+    /// differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

@@ -29,9 +29,9 @@ use crate::error::InputError;
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// The points where the text differs from the caller's text. Each is a byte offset in `text`,
-    /// and the number that is added to later positions (in characters) to get positions in the
-    /// caller's text.
+    /// The points where the text differs from the caller's text. Each entry has a byte offset in
+    /// `text`, and a number of characters. Adding this number to a position after the offset gives
+    /// the position in the caller's text.
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     purity: Purity,

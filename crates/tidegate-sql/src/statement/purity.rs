@@ -1,4 +1,5 @@
-//! Determines whether a statement may call a function that is not built in or has side effects.
+//! Determines whether a statement may call a function that is not built in, or one that has side
+//! effects.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};
@@ -185,7 +186,7 @@ impl<'a> PurityReader<'a> {
     }
 
     /// Whether the most recent tokens are the name of a function of claims in the schema
-    /// `tidegate`, without the name of a database.
+    /// `tidegate`, with no database name before it.
     fn follows_claims(&self) -> bool {
         let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
         else {

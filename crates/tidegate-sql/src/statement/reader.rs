@@ -178,7 +178,8 @@ impl<'a> StatementReader<'a> {
     }
 }
 
-/// See [`Statement::names_login`]. The text may write a name with Unicode escapes (`U&"…"`).
+/// See [`Statement::names_login`]. Any text with `U&"…"` counts, because Unicode escapes can spell
+/// one of the names.
 fn names_login(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
