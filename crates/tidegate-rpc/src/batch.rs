@@ -22,8 +22,8 @@ use crate::result::{Discard, ResultWriter};
 enum BatchFailure {
     /// These calls failed, in ascending order of their indexes.
     Calls(Vec<(usize, Error)>),
-    /// No single call caused the failure, for example because no connection could be opened. Every
-    /// call gets this error as its response.
+    /// A failure that no single call caused, such as that no connection could be opened. Every call
+    /// gets this error as its response.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
@@ -149,8 +149,8 @@ fn failure(failed: PipelineError) -> BatchFailure {
     }
 }
 
-/// Prepares all calls, so that errors that occur before a statement runs are found before a
-/// transaction is opened.
+/// Looks up the methods of all calls and binds the values, so that errors in this are found before
+/// a transaction is opened.
 async fn bind(
     registry: &Registry,
     context: &Context<'_>,

@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for EnvelopeMember {
     }
 }
 
-/// The first elements of an array, and the number of all.
+/// The first elements of an array, and the number of all its elements.
 pub(crate) struct Elements<'a> {
     pub(crate) kept: Vec<&'a RawValue>,
     /// The number of elements, including those that were not kept.

@@ -78,7 +78,8 @@ impl ResultWriter {
         Ok(())
     }
 
-    /// Appends output of the row writer to the member `data`, in the form of its format.
+    /// Calls `write` with the row writer and appends the output to the member `data`, escaped if
+    /// `data` is a string.
     fn append(
         &mut self,
         out: &mut BytesMut,
