@@ -136,8 +136,8 @@ impl App {
         self.0.external_issuers.as_ref()
     }
 
-    /// Why the keys of an external issuer could not be loaded, as
-    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem).
+    /// The reason why the keys of an external issuer could not be loaded, if
+    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem) reports one.
     pub fn issuer_problem(&self, record: &IssuerRecord) -> Option<String> {
         let tokens = self.0.external_tokens.as_ref()?;
         tokens.issuers().problem(record)

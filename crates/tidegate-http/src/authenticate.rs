@@ -385,8 +385,8 @@ fn login(claims: &Claims) -> Result<Login, ApiError> {
     })
 }
 
-/// The identity of a member for policies: the id is `tidegate.user_id()`, and the properties of the
-/// token are `tidegate.claims()`.
+/// The identity of a member for policies: `tidegate.user_id()` returns the member's id, and
+/// `tidegate.claims()` returns the properties of the token.
 fn as_member(claims: &Claims, member: &MemberClaims) -> Result<Member, ApiError> {
     let properties = match &claims.properties {
         Some(properties) => serde_json::to_string(properties).map_err(ApiError::internal)?,

@@ -63,8 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the issuer of this token would also be selected for a request that names `database`;
-    /// `None` for a request that names no database.
+    /// Whether the issuer of this token would also be selected for a request that names `database`,
+    /// or that names no database if `database` is `None`.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {

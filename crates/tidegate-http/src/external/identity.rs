@@ -32,7 +32,7 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The claims of requests with the token.
+    /// The claims with which requests with the token run.
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,
@@ -141,8 +141,8 @@ impl Identities {
         found.map(|user| as_user(token, user)).transpose()
     }
 
-    /// The group or user with the first of these names that exists; `None` if none exists. The role
-    /// of a group is made able to log in.
+    /// Finds the group or user whose name comes first in `names`; `None` if no group or user has
+    /// any of the names. The role of a group is made able to log in.
     async fn role(
         &self,
         record: &IssuerRecord,
