@@ -37,7 +37,7 @@ struct IssuerView<'a> {
     /// `None` if there is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
-    /// Why this node could not load the keys of the issuer.
+    /// The reason why this node could not load the keys of the issuer; null if no failure is known.
     problem: Option<String>,
 }
 
