@@ -213,7 +213,7 @@ impl App {
     }
 
     /// Whether people may sign up. Sign-up needs a mailer for confirmation emails, unless the
-    /// operator allows it without confirmation.
+    /// operator allows sign-up without confirmation.
     pub fn allows_sign_up(&self) -> bool {
         self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
@@ -269,7 +269,7 @@ impl App {
         self.0.metrics_token.as_ref()
     }
 
-    /// The sources of the metrics of other parts of the service.
+    /// The sources of metrics in other parts of the service.
     pub fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {
         self.0.metrics_sources.iter().map(|source| &**source)
     }

@@ -187,8 +187,8 @@ impl ExternalTokens {
             .map_err(|error| ApiError::invalid_token(format!("the token is not accepted, {error}")))
     }
 
-    /// The user of a verified token. The user is cached for [`CACHE_TTL`], and is used for
-    /// [`STALE_TTL`] if the store is down.
+    /// The user of a verified token. A cached user is used for [`CACHE_TTL`], or for [`STALE_TTL`]
+    /// if the store is down.
     async fn user_of(
         &self,
         own: &Issuer,

@@ -30,8 +30,8 @@ enum BatchFailure {
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed, because the batch conflicted with a concurrent write, or
-    /// because a definition changed after a statement that uses it was prepared.
+    /// Whether a retry may succeed. It may if the batch conflicted with a concurrent write, or if a
+    /// definition changed after a statement that uses it was prepared.
     fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
@@ -120,7 +120,7 @@ async fn attempt(
     Ok(())
 }
 
-/// The author of the batch, which is the least trusted author of its calls.
+/// The author of the batch: the least trusted of the authors of its calls.
 fn author(bound: &[BoundCall]) -> Author {
     if bound.iter().all(|call| call.author == Author::Owner) {
         Author::Owner

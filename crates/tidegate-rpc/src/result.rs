@@ -119,7 +119,8 @@ impl RowSink for ResultSink<'_> {
     }
 }
 
-/// The sink for the rows of a notification, which has no response.
+/// The sink for the rows of a notification. It discards the rows, because a notification has no
+/// response.
 pub(crate) struct Discard;
 
 impl RowSink for Discard {

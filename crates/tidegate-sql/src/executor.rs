@@ -71,8 +71,8 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position in the WAL after the most recent write with this login. `None` if there was no
-    /// such write in the last minute, or if the executor has no replicas.
+    /// The position in the WAL that follows the most recent write with this login. `None` if there
+    /// was no such write in the last minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
     }
@@ -136,9 +136,9 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
-    /// everything back. If no statement writes, or if no statement returns rows, COMMIT is sent
-    /// with the statements, and an error of a sink comes too late. So a sink must not fail for a
-    /// statement without columns.
+    /// everything back. There is an exception: if no statement writes, or if none returns rows,
+    /// COMMIT is sent with the statements. Because an error of a sink would then come too late, a
+    /// sink must not fail for a statement without columns.
     AfterRows,
 }
 

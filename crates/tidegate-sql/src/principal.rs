@@ -88,8 +88,8 @@ pub enum RoleUse {
     /// session state survives a request.
     Member(Arc<Member>),
     /// The role is used on a shared connection, which runs only statements that Tidegate or the
-    /// tenant's owner wrote, for one caller after the other. Statements stay prepared, and a plain
-    /// read needs no reset.
+    /// tenant's owner wrote, for one caller after the other. Statements remain prepared, and a read
+    /// without side effects needs no reset.
     Trusted(SharedBy),
 }
 
@@ -100,8 +100,9 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. A reset follows every statement except a pure read, because a
-    /// prepared statement that remained in the session could reveal the token of the next member.
+    /// The members of a group. A reset follows every statement except a read without side effects,
+    /// because a prepared statement that remained in the session could reveal the token of the next
+    /// member.
     Members,
 }
 

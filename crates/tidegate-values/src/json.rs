@@ -99,7 +99,7 @@ pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
 }
 
 /// The length of the rest of a string. `rest` begins after the opening quote. The length includes
-/// the closing quote. If there is none, the result is the length of `rest`.
+/// the closing quote. If there is no closing quote, the result is the length of `rest`.
 fn closing_quote(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest

@@ -89,7 +89,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// The errors of [`Certificate::read`]. After an error the current certificate stays in use.
+    /// The errors of [`Certificate::read`]. After an error the current certificate remains in use.
     pub fn reload(&self) -> Result<(), CertificateError> {
         let files = &self.0;
         let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);

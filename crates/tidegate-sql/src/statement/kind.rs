@@ -168,8 +168,7 @@ impl<'a> KindReader<'a> {
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
             ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
-            // The statement removes the role from policies, which affects all users who share the
-            // role.
+            // The statement would remove the role from policies, for all users who share the role.
             ["drop", "owned", ..] => Some("DROP OWNED"),
             ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,

@@ -125,7 +125,8 @@ fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
 }
 
-/// The length of the run of operator characters at the start of `text`, as PostgreSQL reads it.
+/// The length in bytes of the run of operator characters at the start of `text`. An encoded plus is
+/// part of the run, because PostgreSQL gets it as `+`.
 fn run(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {

@@ -63,8 +63,8 @@ pub enum Kind {
     Other,
 }
 
-/// Whether a statement may leave session state, decided from its text alone. In doubt, the
-/// statement is [`Purity::Stateful`].
+/// Whether a statement may leave session state, decided from its text alone. A statement whose text
+/// leaves a doubt is [`Purity::Stateful`].
 ///
 /// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
 /// in that has no side effects. The text does not show to what its names refer in a database:
@@ -155,7 +155,7 @@ impl Statement {
         }
     }
 
-    /// Whether the statement may leave state behind in the session, decided from its text alone.
+    /// Whether the statement may leave session state, decided from its text alone.
     pub fn purity(&self) -> Purity {
         self.purity
     }

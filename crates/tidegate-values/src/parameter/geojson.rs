@@ -74,8 +74,8 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
 }
 
 /// Appends the SRID that the member `crs` names, or that of WGS 84 if there is none. Accepts names
-/// such as `EPSG:3857`, as this crate and PostGIS write them, and URNs that end in such a number
-/// (GeoJSON 2008, section 3.1).
+/// such as `EPSG:3857`, as this crate and PostGIS write them, and URNs that end in an SRID (GeoJSON
+/// 2008, section 3.1).
 fn reference_system(
     value: Value<'_>,
     named: Option<&RawValue>,
