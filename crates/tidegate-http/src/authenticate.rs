@@ -86,10 +86,12 @@ impl Caller {
 ///
 /// # Errors
 ///
-/// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
-/// token nor a default user; 403 for a token without any of the scopes, and for a token of an
-/// external issuer that names no user or group; 400 for more than one header `Tidegate-Database`,
-/// unless the token is of the service's own issuer; 503 if the store or an external issuer is down.
+/// - 401: the token is invalid (such a request never runs as anonymous), or there is neither a
+///   token nor a default user.
+/// - 403: the token has none of the scopes, or it is of an external issuer and names no user or
+///   group.
+/// - 400: there are several headers `Tidegate-Database`, and no token of the service's own issuer.
+/// - 503: the store or an external issuer is down.
 pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
         let caller = Caller::from(by_token(app, token, || named_database(headers)).await?);

@@ -20,7 +20,7 @@ use crate::result::{Discard, ResultWriter};
 
 /// The reason why a batch failed: some of its calls, or its transaction.
 enum BatchFailure {
-    /// These calls failed, in ascending order of their indexes.
+    /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),
     /// A failure that no single call caused, such as that no connection could be opened. Every call
     /// gets this error as its response.
@@ -149,8 +149,8 @@ fn failure(failed: PipelineError) -> BatchFailure {
     }
 }
 
-/// Looks up the methods of all calls and binds the values, so that errors in this are found before
-/// a transaction is opened.
+/// Looks up the methods of all calls and binds the values. This is done before a transaction is
+/// opened, so that a batch with an invalid call opens none.
 async fn bind(
     registry: &Registry,
     context: &Context<'_>,

@@ -134,8 +134,8 @@ impl DatabaseError {
     }
 }
 
-/// The reason why a request is invalid. The service finds this before it sends the statement to
-/// PostgreSQL, or while it encodes a value.
+/// The reason why a request is invalid. The service detects the problem before it sends the
+/// statement to PostgreSQL, or while it encodes a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// `q` is empty or contains only comments.

@@ -3,7 +3,8 @@
 
 use postgres_types::{Kind, Type};
 
-/// The base type of a domain, or the type itself. PostgreSQL reports this type for result columns.
+/// The base type of a domain; any other type unchanged. For a result column of a domain, PostgreSQL
+/// reports the base type.
 pub fn base_type(r#type: &Type) -> &Type {
     match r#type.kind() {
         Kind::Domain(inner) => base_type(inner),

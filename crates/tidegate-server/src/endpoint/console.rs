@@ -14,7 +14,7 @@ use tidegate_http::console::File;
 use tidegate_http::error::ApiError;
 use tidegate_socket as socket;
 
-/// The content security policy of the pages. They run only their own scripts, and call only their
+/// The content security policy of the pages. It allows a page only the scripts and the calls of its
 /// own service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \

@@ -125,8 +125,8 @@ impl Certificate {
             .expect("the provider has suites for TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self));
-        // With session tickets, a client that reconnects saves most of the handshake. The server
-        // also works without them.
+        // With session tickets, a client that reconnects saves most of the handshake. The service
+        // also works without tickets.
         if let Ok(ticketer) = rustls::crypto::ring::Ticketer::new() {
             config.ticketer = ticketer;
         }

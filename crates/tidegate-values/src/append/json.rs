@@ -49,8 +49,8 @@ enum Scan {
     Wide,
 }
 
-/// Determines which characters a text contains. Reads eight bytes at a time. The eight bytes at the
-/// end may overlap the eight bytes before them.
+/// Determines which characters a text contains. Reads eight bytes at a time. The last read may
+/// overlap the read before it.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;

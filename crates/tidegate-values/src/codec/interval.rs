@@ -13,11 +13,11 @@ const SECOND: i64 = 1_000_000;
 /// lowest value of their type, or all have the highest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// The months, with their sign.
+    /// The number of months, which may be negative.
     pub months: i32,
-    /// The days, with their sign.
+    /// The number of days, which may be negative.
     pub days: i32,
-    /// The microseconds, with their sign.
+    /// The number of microseconds, which may be negative.
     pub micros: i64,
 }
 

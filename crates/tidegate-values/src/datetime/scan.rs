@@ -90,8 +90,8 @@ impl<'a> Scanner<'a> {
         Some((year, month, day))
     }
 
-    /// Consumes ` BC` if the text continues with it. Returns the date with these parts, whose year
-    /// is BC if ` BC` was consumed.
+    /// Consumes ` BC` if the text continues with it. Returns the date with the given parts, or
+    /// `None` if there is no such date. If ` BC` was consumed, the year is BC.
     pub(super) fn iso_era(&mut self, (year, month, day): (i64, i64, i64)) -> Option<Civil> {
         let year = if self.word(b" BC").is_some() {
             1 - year
