@@ -315,7 +315,7 @@ impl App {
         SpanContext::below(headers, self.0.node, number)
     }
 
-    /// Makes a new request id from the number of this node and the number of the request. It is
+    /// Makes a new request id from the number of this node and the number of the request. The id is
     /// unique among nodes with different numbers.
     #[expect(
         clippy::missing_panics_doc,

@@ -338,7 +338,7 @@ fn store_failure(error: StoreError) -> ApiError {
 }
 
 /// The bearer token of a request (RFC 6750, section 2.1); `None` without the header
-/// `Authorization`. Anything else in the header is an error with 401.
+/// `Authorization`. 401 if the header has anything but a bearer token.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {

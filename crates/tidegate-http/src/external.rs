@@ -158,8 +158,8 @@ impl ExternalTokens {
     }
 
     /// Removes the cached users of the tenant `database`, so that the next request with each token
-    /// reads the token's user again. A cached user may have a role that was dropped, because the
-    /// user was made a member.
+    /// reads the token's user again. This is needed, for example, if a user was made a member: the
+    /// cached user has a role that was dropped.
     pub(crate) fn forget_users(&self, database: &str) {
         for (_, token) in self.verified.iter() {
             if token.issuer.record().database == database {

@@ -1,4 +1,4 @@
-//! Reads JSON without building a tree. Members and elements stay text.
+//! Reads JSON without building a tree. Members and elements are not decoded.
 
 use std::borrow::Cow;
 use std::fmt;

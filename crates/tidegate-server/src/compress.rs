@@ -48,8 +48,8 @@ impl Encoding {
                 }
             }
         }
-        // `*` matches every coding that the header does not list (RFC 9110, section 12.5.3). Here it
-        // allows gzip only, because some clients that send `*` do not support zstd.
+        // `*` matches every coding that the header does not list (RFC 9110, section 12.5.3). Here
+        // `*` allows gzip only, because some clients that send `*` do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {

@@ -1,6 +1,6 @@
 //! Reads JSON (RFC 8259) member by member, without building a tree of values.
 //!
-//! Values stay text: they are [`RawValue`]s of a document that was validated as a whole.
+//! The values are not decoded: they are [`RawValue`]s of a document that was validated as a whole.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

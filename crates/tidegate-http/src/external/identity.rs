@@ -227,7 +227,7 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
     }
 }
 
-/// The user of a tenant whom a token names.
+/// The user for a token that names a user of the tenant.
 ///
 /// # Errors
 ///
@@ -251,8 +251,8 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The id of a person: the name of the issuer, a colon and the subject. No user has such a name,
-/// and no other issuer can issue a token with this id.
+/// The id of a person: the name of the issuer, a colon and the subject. The name of a user has no
+/// colon, so it cannot be such an id, and no other issuer can issue a token with this id.
 fn member_id(token: &ExternalToken) -> String {
     format!("{}:{}", token.issuer.record().name, token.token.subject)
 }

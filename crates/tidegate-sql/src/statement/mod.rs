@@ -96,8 +96,8 @@ impl Statement {
 
     /// Parses a query that Tidegate generates around `expression`. The expression is stored in a
     /// database, for example as the condition of a policy, and is written as PostgreSQL prints it
-    /// with an empty `search_path`. The statement has the purity of the expression, because the text
-    /// around it leaves nothing in the session that outlives the transaction. The text around it may
+    /// with an empty `search_path`. The statement has the purity of the expression, because the
+    /// text around it leaves nothing in the session after the transaction. The text around it may
     /// fill rows of a table from parameters ([`Self::fills_rows`]).
     ///
     /// # Errors

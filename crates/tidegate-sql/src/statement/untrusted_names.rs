@@ -105,7 +105,8 @@ impl UntrustedNames {
     fn is_one(&self, token: &SqlToken<'_>, behind_dot: bool) -> bool {
         let name = match token.kind {
             TokenKind::Word => token.text.to_lowercase(),
-            // Unicode escapes are not decoded here, so such a name counts as untrusted.
+            // The Unicode escapes of a name `U&"…"` are not decoded here, so the name counts as
+            // untrusted.
             TokenKind::Quoted if !token.text.starts_with('"') => return true,
             TokenKind::Quoted => {
                 let inner = &token.text[1..token.text.len() - 1];

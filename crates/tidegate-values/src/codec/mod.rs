@@ -12,7 +12,7 @@
 //! | `numeric` | string, every digit |
 //! | `bool` | `true`, `false` |
 //! | `json` `jsonb` | the document, verbatim |
-//! | `date` `time` `timestamp` … | ISO 8601 strings, `timestamptz` in UTC with `Z`; or by format specifiers |
+//! | `date` `time` `timestamp` … | ISO 8601, `timestamptz` in UTC (`Z`); or by format specifiers |
 //! | `interval` | `{"y","m","d","h","i","s"}` |
 //! | `bytea` | base64 |
 //! | `point` … `circle` | objects; a `polygon` is an array of points |

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 32;
 /// The SRID of WGS 84, the default of GeoJSON (RFC 7946, section 4).
 const WGS_84: &str = "4326";
 
-/// Appends a geometry object.
+/// Appends a geometry from a GeoJSON object.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
     geometry(value, 0, out)
 }
