@@ -22,8 +22,8 @@ use crate::result::{Discard, ResultWriter};
 enum BatchFailure {
     /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),
-    /// A failure that no single call caused, such as that no connection could be opened. Every call
-    /// gets this error as its response.
+    /// The failure was not caused by a single call; for example, no connection could be opened.
+    /// Every call gets this error as its response.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),

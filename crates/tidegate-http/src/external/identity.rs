@@ -32,7 +32,7 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The claims with which requests with the token run.
+    /// The claims of the requests that are made with the token.
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,

@@ -123,8 +123,9 @@ fn is_valid_host(host: &[u8]) -> bool {
 /// Returns which CORS headers the response gets, or the complete response to `OPTIONS` (Fetch
 /// Standard, section 3.2).
 ///
-/// Cookies, which browsers call credentials, are never allowed. The script of a page sets a token
-/// in `Authorization` itself, and needs no permission for credentials to do this.
+/// Other origins are never allowed to send cookies, which browsers call credentials. The script of
+/// a page sets a token in `Authorization` itself, and needs no permission for credentials to do
+/// this.
 pub(super) fn check_origin<B>(
     app: &App,
     request: &Request<B>,

@@ -63,8 +63,8 @@ pub enum Kind {
     Other,
 }
 
-/// Whether a statement may leave session state, decided from its text alone. A statement whose text
-/// leaves a doubt is [`Purity::Stateful`].
+/// Whether a statement may leave session state, decided from its text alone. A statement is
+/// [`Purity::Stateless`] only if its text proves it.
 ///
 /// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
 /// in that has no side effects. The text does not show to what its names refer in a database:

@@ -10,7 +10,7 @@ use super::{BoundStatement, Kind, Purity, Statement};
 /// appended, so a value cannot enter the text, and names are quoted only here.
 ///
 /// Statements of the same structure have the same text, so that a statement that was prepared for
-/// one request serves the next.
+/// one request can be reused for the next.
 #[derive(Clone, Debug, Default)]
 pub struct SqlWriter {
     text: String,
