@@ -136,8 +136,8 @@ impl App {
         self.0.external_issuers.as_ref()
     }
 
-    /// Why the keys of an external issuer could not be loaded, as
-    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem).
+    /// The reason why the keys of an external issuer could not be loaded, if
+    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem) reports one.
     pub fn issuer_problem(&self, record: &IssuerRecord) -> Option<String> {
         let tokens = self.0.external_tokens.as_ref()?;
         tokens.issuers().problem(record)
@@ -213,7 +213,7 @@ impl App {
     }
 
     /// Whether people may sign up. Sign-up needs a mailer for confirmation emails, unless the
-    /// operator allows it without confirmation.
+    /// operator allows sign-up without confirmation.
     pub fn allows_sign_up(&self) -> bool {
         self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
@@ -269,7 +269,7 @@ impl App {
         self.0.metrics_token.as_ref()
     }
 
-    /// The sources of the metrics of other parts of the service.
+    /// The sources of metrics in other parts of the service.
     pub fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {
         self.0.metrics_sources.iter().map(|source| &**source)
     }
@@ -315,7 +315,7 @@ impl App {
         SpanContext::below(headers, self.0.node, number)
     }
 
-    /// Makes a new request id from the number of this node and the number of the request. It is
+    /// Makes a new request id from the number of this node and the number of the request. The id is
     /// unique among nodes with different numbers.
     #[expect(
         clippy::missing_panics_doc,

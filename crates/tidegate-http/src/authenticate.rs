@@ -86,10 +86,12 @@ impl Caller {
 ///
 /// # Errors
 ///
-/// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
-/// token nor a default user; 403 for a token without any of the scopes, and for a token of an
-/// external issuer that names no user or group; 400 for more than one header `Tidegate-Database`,
-/// unless the token is of the service's own issuer; 503 if the store or an external issuer is down.
+/// - 401: the token is invalid (such a request never runs as anonymous), or there is neither a
+///   token nor a default user.
+/// - 403: the token has none of the scopes, or it is of an external issuer and names no user or
+///   group.
+/// - 400: there are several headers `Tidegate-Database`, and no token of the service's own issuer.
+/// - 503: the store or an external issuer is down.
 pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
         let caller = Caller::from(by_token(app, token, || named_database(headers)).await?);
@@ -336,7 +338,7 @@ fn store_failure(error: StoreError) -> ApiError {
 }
 
 /// The bearer token of a request (RFC 6750, section 2.1); `None` without the header
-/// `Authorization`. Anything else in the header is an error with 401.
+/// `Authorization`. 401 if the header has anything but a bearer token.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
@@ -385,8 +387,8 @@ fn login(claims: &Claims) -> Result<Login, ApiError> {
     })
 }
 
-/// The identity of a member for policies: the id is `tidegate.user_id()`, and the properties of the
-/// token are `tidegate.claims()`.
+/// The identity of a member for policies: `tidegate.user_id()` returns the member's id, and
+/// `tidegate.claims()` returns the properties of the token.
 fn as_member(claims: &Claims, member: &MemberClaims) -> Result<Member, ApiError> {
     let properties = match &claims.properties {
         Some(properties) => serde_json::to_string(properties).map_err(ApiError::internal)?,

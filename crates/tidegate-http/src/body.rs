@@ -20,10 +20,10 @@ pub struct BodyAborted;
 
 /// A source of bytes that are produced while the client reads them.
 ///
-/// Dropping the source stops producing bytes.
+/// Once the source is dropped, no more bytes are produced.
 pub trait BodySource: Send {
-    /// Whether a running statement produces the bytes. If so, it is cancelled when the client
-    /// disconnects.
+    /// Whether a running statement produces the bytes. If so, the statement is cancelled when the
+    /// client disconnects.
     fn is_statement(&self) -> bool {
         false
     }

@@ -27,7 +27,8 @@ impl Docs {
     }
 
     /// The page or file at a path below `/docs/`; `None` if the path does not exist. `openapi`
-    /// returns the OpenAPI description of the service; it is called only once.
+    /// returns the OpenAPI description of the service. Only the first call of this function calls
+    /// `openapi`.
     pub fn file(&self, path: &str, openapi: impl FnOnce() -> Bytes) -> Option<&File> {
         let files = self.files.get_or_init(|| {
             let description = serde_json::from_slice(&openapi()).unwrap_or(Value::Null);

@@ -227,7 +227,7 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
     }
 
-    /// 415: the format of the body is not one that the path accepts.
+    /// 415: the path does not accept the format of the body.
     pub fn unsupported_media_type(message: &'static str) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -63,8 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the issuer of this token would also be selected for a request that names `database`;
-    /// `None` for a request that names no database.
+    /// Whether the issuer of this token would also be selected for a request that names `database`,
+    /// or that names no database if `database` is `None`.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {
@@ -158,8 +158,8 @@ impl ExternalTokens {
     }
 
     /// Removes the cached users of the tenant `database`, so that the next request with each token
-    /// reads the token's user again. A cached user may have a role that was dropped, because the
-    /// user was made a member.
+    /// reads the token's user again. This is needed, for example, if a user was made a member: the
+    /// cached user has a role that was dropped.
     pub(crate) fn forget_users(&self, database: &str) {
         for (_, token) in self.verified.iter() {
             if token.issuer.record().database == database {
@@ -187,8 +187,8 @@ impl ExternalTokens {
             .map_err(|error| ApiError::invalid_token(format!("the token is not accepted, {error}")))
     }
 
-    /// The user of a verified token. The user is cached for [`CACHE_TTL`], and is used for
-    /// [`STALE_TTL`] if the store is down.
+    /// The user of a verified token. A cached user is used for [`CACHE_TTL`], or for [`STALE_TTL`]
+    /// if the store is down.
     async fn user_of(
         &self,
         own: &Issuer,

@@ -57,7 +57,7 @@ pub fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
     peer.loopback && !may_be_remote(headers)
 }
 
-/// Whether the request was encrypted on its way to this service or to the trusted proxy.
+/// Whether the client sent the request encrypted, to this service or to the trusted proxy.
 pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let https = |scheme: &str| scheme.eq_ignore_ascii_case("https");
     peer.encrypted

@@ -5,8 +5,8 @@
 //! are free. So no tenant can use up the budget: a single active tenant holds at most half of it,
 //! each of two active tenants at most a third, and so on. All anonymous callers together hold at
 //! most a third of the bytes that remain free, which is a quarter of the budget if nothing else is
-//! reserved. Within this third, the anonymous callers of one tenant hold at most half of what the
-//! anonymous callers of other tenants leave.
+//! reserved. Of this third, the anonymous callers of one tenant hold at most half of the part that
+//! the anonymous callers of other tenants do not hold.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

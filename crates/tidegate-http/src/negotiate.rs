@@ -61,8 +61,8 @@ pub fn weighted(item: &str) -> (&str, f32) {
 ///
 /// # Errors
 ///
-/// 406 if `Accept` excludes all formats, or excludes `named` and does not contain
-/// `application/json`.
+/// 406 without `named` if `Accept` excludes all formats. 406 with `named` if `Accept` excludes
+/// `named` and does not contain `application/json`.
 pub fn output_format(
     named: Option<OutputFormat>,
     headers: &HeaderMap,

@@ -10,7 +10,7 @@ use crate::error::ApiError;
 
 /// The request header with positions. The response must show all changes up to these positions.
 pub const AFTER: HeaderName = HeaderName::from_static("tidegate-after");
-/// The response header with the position after the most recent write of the session.
+/// The response header with the position that follows the session's most recent write.
 pub const POSITION: HeaderName = HeaderName::from_static("tidegate-position");
 
 /// The servers from which the statements of a request may read.

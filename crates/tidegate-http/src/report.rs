@@ -176,7 +176,8 @@ impl Errors {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// Logs the errors of an operation over a WebSocket, which has no line in the access log.
+    /// Logs the errors of an operation over a WebSocket. The access log has no other line for such
+    /// an operation.
     pub fn log(&self, context: &Context<'_>) {
         tracing::info!(
             target: "tidegate::access",

@@ -8,7 +8,8 @@ use tidegate_sql::{InputError, Statement};
 
 /// The longest text that is cached, in bytes.
 const LONGEST: usize = 4 * 1024;
-/// How many bytes of text are cached. The parsed statements take about the same amount in addition.
+/// The maximum number of bytes of text in the cache. The parsed statements take about the same
+/// amount in addition.
 const CAPACITY: u64 = 512 * 1024;
 /// The expected number of cached statements. The initial size of the cache is computed from it.
 const USUAL_NUMBER: usize = 2_048;

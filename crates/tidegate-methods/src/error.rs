@@ -43,7 +43,7 @@ pub enum Error {
     /// Methods with these names do not exist.
     #[error("method not found: {}", NameList(.0))]
     NotFound(Vec<String>),
-    /// These methods belong to another user.
+    /// The user may not change these methods, because another user created them.
     #[error("only its creator and the owner may change or drop a method: {}", NameList(.0))]
     NotAllowed(Vec<MethodName>),
     /// The store failed.

@@ -213,7 +213,7 @@ fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutc
     }
 }
 
-/// The names that existing methods have, or that occur earlier in the same call.
+/// Those of `names` that an existing method has, or that repeat an earlier one of `names`.
 fn taken<'a>(
     known: Option<&Methods>,
     names: impl Iterator<Item = &'a MethodName>,

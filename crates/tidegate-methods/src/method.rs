@@ -24,7 +24,7 @@ pub struct Record {
     /// The types that the most recent dry run inferred. `None` before the first dry run, and after
     /// a change of `q` or a type hint.
     pub signature: Option<Signature>,
-    /// The version of the method, which changes with every write.
+    /// The version of the method. Every write except that of a signature changes it.
     pub version: u64,
 }
 

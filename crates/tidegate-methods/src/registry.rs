@@ -53,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// The method; `None` if it is not cached. Does no I/O.
+    /// The cached method of this name; `None` if it is not cached. Does no I/O.
     pub fn cached(&self, tenant: &DatabaseName, name: &str) -> Option<Arc<Method>> {
         self.cache.get(tenant, name)
     }
@@ -238,7 +238,7 @@ impl Registry {
             .await
     }
 
-    /// Removes all methods of a tenant that is dropped, if there are any.
+    /// Removes all methods of a tenant, if there are any. Called when the tenant is dropped.
     ///
     /// # Errors
     ///
@@ -264,8 +264,8 @@ impl Registry {
         self.cache.forget_all();
     }
 
-    /// Parses the names of methods. If a name is invalid, the error lists all names of methods that
-    /// do not exist.
+    /// Parses the names of methods. If a name is invalid, fails with [`Error::NotFound`], which
+    /// lists all names that no method has.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -317,9 +317,9 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether type hints that the owner wrote still count as the owner's after the patch: the owner
-/// sends the patch, or the patch keeps the hints. This matters because a hint may name a type whose
-/// input function belongs to another user.
+/// Whether type hints that the owner wrote still count as the owner's after the patch. They do if
+/// the owner sends the patch, or if the patch keeps the hints. This matters because a hint may name
+/// a type whose input function belongs to another user.
 fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
     who.owner || patch.type_hints == MemberChange::Keep
 }
@@ -341,7 +341,8 @@ fn methods(records: Vec<Record>) -> Vec<Arc<Method>> {
     methods.map(Arc::new).collect()
 }
 
-/// The names that are valid method names, each once. A method with an invalid name cannot exist.
+/// Those of `names` that are valid method names, sorted, each once. A method with an invalid name
+/// cannot exist.
 fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     let names = names.filter_map(|name| MethodName::parse(name).ok());
     let mut names: Vec<_> = names.collect();

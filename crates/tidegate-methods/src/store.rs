@@ -106,7 +106,7 @@ pub trait MethodStore: Send + Sync {
     ) -> StoreFuture<'a, WriteOutcome>;
 
     /// Stores the types that a dry run inferred, if the method still has the given version. Returns
-    /// whether it has this version.
+    /// whether the method has this version.
     fn put_signature<'a>(
         &'a self,
         tenant: &'a DatabaseName,

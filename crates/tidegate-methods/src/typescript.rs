@@ -26,8 +26,8 @@ use tidegate_values::OutputFormat;
 use crate::method::Method;
 use crate::signature::{Signature, SignatureField, ValueForm};
 
-/// The TypeScript types that may be declared, in the order of the text. A declaration may use types
-/// that are declared later.
+/// The TypeScript types that may be declared, in the order in which the text declares them. A
+/// declaration may use types that are declared later.
 const DECLARATIONS: &[(Helper, &str)] = &[
     (
         Helper::Interval,
@@ -139,7 +139,7 @@ fn write_fields(fields: &[SignatureField], text: &mut String) {
     write_object(fields, text);
 }
 
-/// Writes an object type. An object type without members matches no object with a member.
+/// Writes an object type. If there are no members, writes a type that matches only empty objects.
 fn write_object<'a>(
     mut members: impl Iterator<Item = (&'a str, &'a ValueForm, bool)>,
     text: &mut String,

@@ -20,18 +20,18 @@ use crate::result::{Discard, ResultWriter};
 
 /// The reason why a batch failed: some of its calls, or its transaction.
 enum BatchFailure {
-    /// These calls failed, in ascending order of their indexes.
+    /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),
-    /// No single call caused the failure, for example because no connection could be opened. Every
-    /// call gets this error as its response.
+    /// The failure was not caused by a single call; for example, no connection could be opened.
+    /// Every call gets this error as its response.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed, because the batch conflicted with a concurrent write, or
-    /// because a definition changed after a statement that uses it was prepared.
+    /// Whether a retry may succeed. It may if the batch conflicted with a concurrent write, or if a
+    /// definition changed after a statement that uses it was prepared.
     fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
@@ -120,7 +120,7 @@ async fn attempt(
     Ok(())
 }
 
-/// The author of the batch, which is the least trusted author of its calls.
+/// The author of the batch: the least trusted of the authors of its calls.
 fn author(bound: &[BoundCall]) -> Author {
     if bound.iter().all(|call| call.author == Author::Owner) {
         Author::Owner
@@ -149,8 +149,8 @@ fn failure(failed: PipelineError) -> BatchFailure {
     }
 }
 
-/// Prepares all calls, so that errors that occur before a statement runs are found before a
-/// transaction is opened.
+/// Looks up the methods of all calls and binds the values. This is done before a transaction is
+/// opened, so that a batch with an invalid call opens none.
 async fn bind(
     registry: &Registry,
     context: &Context<'_>,

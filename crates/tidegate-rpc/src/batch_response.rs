@@ -10,8 +10,8 @@ use crate::output::Output;
 use crate::reply::{self, List};
 use crate::result::ResultWriter;
 
-/// The response to a batch. The lock is never contended, because the statements of a pipeline end
-/// in order.
+/// The response to a batch. The lock is never contended, because the sinks of a pipeline are called
+/// one after the other.
 pub(crate) struct BatchResponse<'a>(Mutex<ResponseState<'a>>);
 
 struct ResponseState<'a> {

@@ -1,5 +1,5 @@
-//! Prepares a call: binds its values to the method's statement, and chooses the writer of its
-//! result.
+//! Makes a call ready to run: binds its values to the method's statement, and chooses the writer of
+//! its result.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads JSON without building a tree. Members and elements stay text.
+//! Reads JSON without building a tree. Members and elements are not decoded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for EnvelopeMember {
     }
 }
 
-/// The first elements of an array, and the number of all.
+/// The first elements of an array, and the number of all its elements.
 pub(crate) struct Elements<'a> {
     pub(crate) kept: Vec<&'a RawValue>,
     /// The number of elements, including those that were not kept.

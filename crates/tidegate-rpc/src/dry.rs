@@ -73,8 +73,8 @@ async fn describe(
         .await
         .map_err(Error::Statement)?;
     let signature = Signature::infer(&statement.statement, &description, &not_null);
-    // If the method was changed in the meantime, the signature is not stored. The next dry run
-    // stores a signature.
+    // If the method was changed after it was looked up, the signature is not stored. The next dry
+    // run stores one.
     registry
         .record(tenant, &method, &signature)
         .await

@@ -69,8 +69,9 @@ impl Error {
         }
     }
 
-    /// The error for input that was refused. A format on a type that takes none is an error of the
-    /// definition, even for a placeholder, because no value of the call could fit it.
+    /// The error for input that was refused. A format for a type that accepts no format is an error
+    /// of the definition, even if it is the format of a placeholder, because no value of a call
+    /// could avoid it.
     pub(crate) fn of_input(input: InputError) -> Self {
         match &input {
             InputError::MissingParameter { .. }

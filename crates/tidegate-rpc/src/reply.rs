@@ -42,8 +42,8 @@ impl Reply {
         self.bytes
     }
 
-    /// The response to an invalid request object. Its id is null, because the id of such an object
-    /// is unreliable.
+    /// The response to an invalid request object. The response has the id null, because the id in
+    /// such an object is unreliable.
     pub(crate) fn of(error: &Error) -> Self {
         let mut bytes = BytesMut::new();
         write_error(Id::NULL, error, &mut bytes);

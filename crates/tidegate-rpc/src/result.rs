@@ -78,7 +78,8 @@ impl ResultWriter {
         Ok(())
     }
 
-    /// Appends output of the row writer to the member `data`, in the form of its format.
+    /// Calls `write` with the row writer and appends the output to the member `data`, escaped if
+    /// `data` is a string.
     fn append(
         &mut self,
         out: &mut BytesMut,
@@ -118,7 +119,8 @@ impl RowSink for ResultSink<'_> {
     }
 }
 
-/// The sink for the rows of a notification, which has no response.
+/// The sink for the rows of a notification. It discards the rows, because a notification has no
+/// response.
 pub(crate) struct Discard;
 
 impl RowSink for Discard {

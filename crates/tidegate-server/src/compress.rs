@@ -11,9 +11,9 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 
-/// The compression level of gzip; the next constant is the level of zstd. The levels are low,
-/// because a response is compressed once and read once.
+/// The compression level of gzip. It is low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
+/// The compression level of zstd, low for the same reason.
 const ZSTD_LEVEL: i32 = 3;
 /// The smallest response that is compressed, in bytes. For smaller responses, compression costs
 /// more than it saves.
@@ -48,8 +48,8 @@ impl Encoding {
                 }
             }
         }
-        // `*` matches every coding that the header does not list (RFC 9110, section 12.5.3). Here it
-        // allows gzip only, because some clients that send `*` do not support zstd.
+        // `*` matches every coding that the header does not list (RFC 9110, section 12.5.3). Here
+        // `*` allows gzip only, because some clients that send `*` do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {

@@ -43,7 +43,7 @@ pub enum OtlpError {
     Refused(u16),
 }
 
-/// The sending end of the queue of spans, which the app fills.
+/// The sending end of the queue of spans. The app puts the spans of its requests into it.
 #[derive(Clone, Debug)]
 pub struct Exporter {
     queue: mpsc::Sender<Span>,

@@ -323,8 +323,8 @@ fn matches_tag(known: &HeaderValue, tag: &HeaderValue) -> bool {
     known.trim() == "*" || known.split(',').any(|known| opaque(known) == opaque(tag))
 }
 
-/// Removes the body of the response to `HEAD`, which has the head of the response to `GET` (RFC
-/// 9110, section 9.3.2). Sets `Content-Length` if the length is known.
+/// Removes the body of the response to `HEAD`. The head is the same as for `GET` (RFC 9110, section
+/// 9.3.2). Sets `Content-Length` if the length is known.
 fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;

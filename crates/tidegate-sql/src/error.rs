@@ -30,8 +30,8 @@ pub enum Error {
     Unavailable {
         /// How long to wait before a retry.
         retry_after: Duration,
-        /// The cause, for the log. If PostgreSQL reported it for a statement, it is a
-        /// [`DatabaseError`], which is [fatal](DatabaseError::fatal) if it ended the session.
+        /// The cause, for the log. It is a [`DatabaseError`] if PostgreSQL reported it for a
+        /// statement; [`DatabaseError::fatal`] then shows whether the session ended.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -73,8 +73,9 @@ impl Error {
         Self::Internal(source.into())
     }
 
-    /// Whether the error reports a value that does not match the known type of its column. The
-    /// attributes of a composite type may have changed since the type was loaded.
+    /// Whether the error reports a value that does not match the known type of its column. This
+    /// happens, for example, if the attributes of a composite type have changed since the type was
+    /// loaded.
     pub fn is_malformed_value(&self) -> bool {
         matches!(self, Self::Internal(source) if source.is::<MalformedValue>())
     }
@@ -133,8 +134,8 @@ impl DatabaseError {
     }
 }
 
-/// The reason why a request is invalid. The service finds this before it sends the statement to
-/// PostgreSQL, or while it encodes a value.
+/// The reason why a request is invalid. The service detects the problem before it sends the
+/// statement to PostgreSQL, or while it encodes a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// `q` is empty or contains only comments.

@@ -71,8 +71,8 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position in the WAL after the most recent write with this login. `None` if there was no
-    /// such write in the last minute, or if the executor has no replicas.
+    /// The position in the WAL that follows the most recent write with this login. `None` if there
+    /// was no such write in the last minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
     }
@@ -136,9 +136,9 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
-    /// everything back. If no statement writes, or if no statement returns rows, COMMIT is sent
-    /// with the statements, and an error of a sink comes too late. So a sink must not fail for a
-    /// statement without columns.
+    /// everything back. There is an exception: if no statement writes, or if none returns rows,
+    /// COMMIT is sent with the statements. Because an error of a sink would then come too late, a
+    /// sink must not fail for a statement without columns.
     AfterRows,
 }
 
@@ -166,7 +166,7 @@ pub enum TransactionOutcome {
 }
 
 impl PipelineError {
-    /// The error of a statement, after which the transaction was rolled back.
+    /// The failure of the statement with the index `step`. The transaction was rolled back.
     pub fn at(step: usize, error: Error) -> Self {
         let step = Some(step);
         Self {
@@ -177,7 +177,7 @@ impl PipelineError {
 }
 
 impl From<Error> for PipelineError {
-    /// The error of the transaction as a whole, which was rolled back or never opened.
+    /// The failure of the transaction as a whole. The transaction was rolled back or never opened.
     fn from(error: Error) -> Self {
         Self {
             step: None,
@@ -275,8 +275,8 @@ pub struct Description {
 
 /// The port that takes the rows of a statement.
 pub trait RowSink: Send {
-    /// Called once for each statement before its first row, even if there are no rows; the columns
-    /// may then be empty.
+    /// Called once for each statement before its rows, even if no row follows. `columns` is empty
+    /// for a statement that has no result columns.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
     /// Takes one row.

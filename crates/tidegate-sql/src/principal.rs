@@ -82,14 +82,14 @@ pub enum RoleUse {
     /// The role of the default user, which anonymous callers share. No session state survives a
     /// request.
     Anonymous,
-    /// The role of one user. The number identifies the session of the user's token.
+    /// The role of one user. The number identifies the OAuth session of the user's token.
     User(u128),
     /// The role of a group, in a request of one of its members. As for [`Self::Anonymous`], no
     /// session state survives a request.
     Member(Arc<Member>),
     /// The role is used on a shared connection, which runs only statements that Tidegate or the
-    /// tenant's owner wrote, for one caller after the other. Statements stay prepared, and a plain
-    /// read needs no reset.
+    /// tenant's owner wrote, for one caller after the other. Statements remain prepared, and a read
+    /// without side effects needs no reset.
     Trusted(SharedBy),
 }
 
@@ -100,8 +100,9 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. A reset follows every statement except a pure read, because a
-    /// prepared statement that remained in the session could reveal the token of the next member.
+    /// The members of a group. A reset follows every statement except a read without side effects,
+    /// because a prepared statement that remained in the session could reveal the token of the next
+    /// member.
     Members,
 }
 
@@ -191,8 +192,8 @@ impl Member {
 }
 
 /// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot
-/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the characters
-/// `u0000` are ordinary text.
+/// store. In JSON text, this character can only be written as the escape `\u0000`. After an escaped
+/// backslash, the characters `u0000` are ordinary text.
 pub fn has_nul(json: &str) -> bool {
     let mut parts = json.split(r"\\");
     parts.any(|part| part.contains(r"\u0000"))

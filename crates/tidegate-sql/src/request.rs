@@ -143,8 +143,8 @@ pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> 
     }
 }
 
-/// Checks that the body is UTF-8 and is not nested too deeply. Whether it is valid JSON is checked
-/// later, when it is parsed.
+/// Checks that the body is UTF-8 and is not nested too deeply. The parser checks later whether it
+/// is valid JSON.
 fn checked_text(body: &[u8], depth: usize) -> Result<&str, RequestError> {
     let at = |offset: usize, problem: String| {
         let before = &body[..offset];

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A position in the WAL (PostgreSQL, `pg_lsn`). A server that has replayed the WAL up to the
-/// position after a commit shows the committed changes.
+/// A position in the WAL (PostgreSQL, `pg_lsn`). If a server has replayed the WAL up to the
+/// position that follows a commit, reads from this server see the committed changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WalPosition(pub u64);
 
@@ -40,10 +40,10 @@ pub enum ReadFrom {
     /// Only the primary.
     #[default]
     Primary,
-    /// The primary, or a replica that has replayed the WAL up to the position. An executor without
+    /// The primary, or a replica that has replayed the WAL up to `after`. An executor without
     /// replicas uses the primary.
     Replica {
-        /// The position after all changes that the statement must see.
+        /// A position that follows all changes that the statement must see.
         after: WalPosition,
     },
 }

@@ -20,8 +20,8 @@ pub struct Column {
     pub r#type: Type,
     /// The format of the column's values.
     pub format: WireFormat,
-    /// The source of the values: the OID of a table, and the number of an attribute of this table.
-    /// `None` if the values are computed.
+    /// The table column from which the values come: the OID of the table, and the column's `attnum`
+    /// in `pg_attribute`. `None` if the values are computed.
     pub origin: Option<(u32, i16)>,
 }
 

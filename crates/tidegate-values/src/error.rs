@@ -4,12 +4,13 @@
 pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 
 /// PostgreSQL sent bytes that are not a value of the type that this crate assumes for the column.
-/// The attributes of a composite type may have changed since the type was loaded.
+/// This happens, for example, if the attributes of a composite type have changed since the type was
+/// loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;
 
-/// The error for a value or format of a request that does not fit its type.
+/// The reason why a value or a format in a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// A value does not fit the type of its placeholder.

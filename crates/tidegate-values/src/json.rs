@@ -1,6 +1,6 @@
 //! Reads JSON (RFC 8259) member by member, without building a tree of values.
 //!
-//! Values stay text: they are [`RawValue`]s of a document that was validated as a whole.
+//! The values are not decoded: they are [`RawValue`]s of a document that was validated as a whole.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind of the value in a valid document, by its first character.
+    /// Determines the kind of a JSON value from its first character. `document` must be valid JSON.
     pub fn of(document: &str) -> Self {
         match document.trim_ascii_start().as_bytes().first() {
             Some(b'{') => Self::Object,
@@ -67,7 +67,7 @@ pub fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
 
-/// The message of an error, without its position in the parsed fragment.
+/// The message of an error, without the position in the parsed fragment.
 pub fn problem(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(place) = text.rfind(" at line ") {
@@ -99,7 +99,7 @@ pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
 }
 
 /// The length of the rest of a string. `rest` begins after the opening quote. The length includes
-/// the closing quote. If there is none, the result is the length of `rest`.
+/// the closing quote. If there is no closing quote, the result is the length of `rest`.
 fn closing_quote(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // Pushing the first member to an empty vector would reserve the same capacity.
+                // This reserves no more than `Vec::new` would reserve for its first member.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));

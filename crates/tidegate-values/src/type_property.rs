@@ -3,7 +3,8 @@
 
 use postgres_types::{Kind, Type};
 
-/// The base type of a domain, or the type itself. PostgreSQL reports this type for result columns.
+/// The base type of a domain; any other type unchanged. For a result column of a domain, PostgreSQL
+/// reports the base type.
 pub fn base_type(r#type: &Type) -> &Type {
     match r#type.kind() {
         Kind::Domain(inner) => base_type(inner),
@@ -51,7 +52,8 @@ fn is_named(r#type: &Type, names: &[&str]) -> bool {
     }
 }
 
-/// The separator of the type's elements in the text form of an array (`pg_type.typdelim`).
+/// The separator between elements of type `element` in the text form of an array
+/// (`pg_type.typdelim`).
 pub fn array_delimiter(element: &Type) -> u8 {
     match element.kind() {
         Kind::Domain(base) => array_delimiter(base),

@@ -167,7 +167,8 @@ impl AppBuilder {
         self
     }
 
-    /// Accepts credentials over plain HTTP from other machines, for private networks.
+    /// Sets whether credentials are accepted over plain HTTP from other machines, for private
+    /// networks.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
         self

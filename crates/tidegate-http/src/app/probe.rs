@@ -8,7 +8,7 @@ pub trait Probe: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Whether the node needs this part to serve requests. Without an essential part the node is
-    /// not ready. Without another part it is only degraded.
+    /// not ready. Without a part that is not essential, the node is only degraded.
     fn is_essential(&self) -> bool {
         true
     }

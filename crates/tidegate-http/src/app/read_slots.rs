@@ -1,4 +1,4 @@
-//! Limits how many SQL statements of anonymous callers run at the same time. Otherwise these
+//! Limits how many SQL statements of anonymous callers run at the same time. Without a limit, these
 //! statements could take all connections, and methods and GraphQL requests of anonymous callers
 //! would wait.
 

@@ -34,7 +34,7 @@ enum ShutdownPhase {
 /// The shutdown of a node.
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
-    /// The number of values of [`Departure`] that were created.
+    /// How many values of [`Departure`] were created.
     departures: AtomicU32,
 }
 
@@ -90,8 +90,8 @@ impl App {
         self.0.shutdown.watch()
     }
 
-    /// The time at which to close the connection of one client that stays connected for longer than
-    /// a request.
+    /// The time at which to close one connection that outlasts a request, such as a socket or an
+    /// event stream.
     pub fn departure(&self) -> Departure {
         self.0.shutdown.departure()
     }
@@ -121,8 +121,8 @@ impl ShutdownWatch {
     }
 }
 
-/// The time at which to close the connection of one client, which stays connected for longer than a
-/// request.
+/// The time at which to close one connection that outlasts a request, such as a socket or an event
+/// stream.
 #[derive(Debug)]
 pub struct Departure {
     watch: ShutdownWatch,
@@ -132,8 +132,8 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Waits until the connection should be closed. This is at its time in the second half of the
-    /// announced delay, or earlier if the node ends earlier. Cancel safe.
+    /// Waits until the connection should be closed: until its time in the second half of the
+    /// announced delay, or until the node ends, if that is earlier. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
         // The future is boxed, so that no connection needs memory for its timer before the

@@ -1,4 +1,4 @@
-//! Errors of users, clients and their roles at the REST endpoints.
+//! Errors of managing users, OAuth clients and roles at the REST endpoints.
 
 use std::time::Duration;
 

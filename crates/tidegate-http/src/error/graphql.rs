@@ -11,7 +11,7 @@ use crate::report::{Context, Protocol};
 
 impl ApiError {
     /// Logs the error and returns the response of the GraphQL paths: `{"errors":[…]}` with the
-    /// error's status. `media` is its `Content-Type`.
+    /// error's status. `media` is the `Content-Type` of the response.
     pub fn into_graphql(self, media: HeaderValue, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         let mut error = Error::new(self.graphql_code(), self.message.clone());

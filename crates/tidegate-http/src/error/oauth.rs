@@ -84,8 +84,8 @@ impl ApiError {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // A client that is in use splits the text at a colon followed by a space, so the text must
-        // not contain one.
+        // An existing client program splits the text at a colon followed by a space, so the text
+        // must not contain these two characters.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {

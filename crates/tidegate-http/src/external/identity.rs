@@ -32,7 +32,7 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The claims of requests with the token.
+    /// The claims of the requests that are made with the token.
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,
@@ -141,8 +141,8 @@ impl Identities {
         found.map(|user| as_user(token, user)).transpose()
     }
 
-    /// The group or user with the first of these names that exists; `None` if none exists. The role
-    /// of a group is made able to log in.
+    /// Finds the group or user whose name comes first in `names`; `None` if no group or user has
+    /// any of the names. The role of a group is made able to log in.
     async fn role(
         &self,
         record: &IssuerRecord,
@@ -227,7 +227,7 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
     }
 }
 
-/// The user of a tenant whom a token names.
+/// The user for a token that names a user of the tenant.
 ///
 /// # Errors
 ///
@@ -251,8 +251,8 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The id of a person: the name of the issuer, a colon and the subject. No user has such a name,
-/// and no other issuer can issue a token with this id.
+/// The id of a person: the name of the issuer, a colon and the subject. The name of a user has no
+/// colon, so it cannot be such an id, and no other issuer can issue a token with this id.
 fn member_id(token: &ExternalToken) -> String {
     format!("{}:{}", token.issuer.record().name, token.token.subject)
 }

@@ -9,7 +9,7 @@ use crate::name::MethodName;
 /// A change to an optional member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MemberChange<T> {
-    /// The patch does not have the member, which is unchanged.
+    /// The patch does not have the member, so the member is unchanged.
     #[default]
     Keep,
     /// The patch has null, so the member is removed.

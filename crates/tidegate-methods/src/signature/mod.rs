@@ -14,7 +14,7 @@ use tidegate_values::output::{column_names, shown_type};
 
 use crate::json;
 
-/// The types of a method, which a dry run inferred.
+/// The types that a dry run inferred for a method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     /// The placeholders of the statement, in the order of their first use.

@@ -3,9 +3,10 @@
 //! PostgreSQL reports whether a result column shows a table column unchanged, and which table
 //! column. Two more conditions have to hold: the table column is NOT NULL in the catalog, and the
 //! statement does not add NULLs. The second condition is judged by keywords in the text only: if
-//! the text contains one of them, its columns count as nullable. They are the keywords of an outer
-//! join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and `NEW` in `RETURNING`,
-//! `WITH`, and a second `SELECT`. A keyword counts anywhere, also in a string or comment.
+//! the text contains a keyword that may add NULLs, all columns count as nullable. Such keywords are
+//! those of an outer join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and `NEW`
+//! in `RETURNING`, `WITH`, and a second `SELECT`. A keyword counts anywhere, also in a string or
+//! comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +19,7 @@ use tidegate_sql::{
 };
 use tidegate_values::{Column, RawRow};
 
-/// A table column: the OID of the table and the number of the attribute, as in [`Column::origin`].
+/// A table column: the OID of the table and the column's `attnum`, as in [`Column::origin`].
 pub type ColumnOrigin = (u32, i16);
 
 /// Columns that are NOT NULL according to the catalog.
@@ -91,8 +92,8 @@ impl FromIterator<ColumnOrigin> for NotNull {
 
 const NO_TEXTS: &[(&str, &str)] = &[];
 
-/// The result of this statement must be a single text column, which has the same bytes in both wire
-/// formats.
+/// The result of this statement must be a single text column, because text has the same bytes in
+/// both wire formats.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let statement = Statement::parse(include_str!("not_null.sql"));
     Arc::new(statement.expect("the statement in not_null.sql can be read"))
@@ -141,7 +142,8 @@ const DOUBTFUL: &[&str] = &[
 /// Keywords that make a `JOIN` an outer join.
 const OUTER: &[&str] = &["left", "right", "full"];
 
-/// Whether the unchanged columns of the result certainly have the values of their tables.
+/// Whether the text of the statement shows that it adds no NULLs to result columns that show a
+/// table column.
 pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     let text = statement.text();
     let (mut join, mut outer, mut selects) = (false, false, 0);

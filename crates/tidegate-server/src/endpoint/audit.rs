@@ -34,8 +34,8 @@ struct AuditEvent<'a> {
     actor: Option<&'a str>,
 }
 
-/// Returns the events of the tenant from `since` on, sorted by number. `since` is the number of an
-/// event or a time.
+/// Returns the events of the tenant from `since` on, sorted by id. The parameter `since` is the id
+/// of an event, or a time.
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let user = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&user.claims)?;

@@ -132,8 +132,8 @@ impl CallRequest {
     }
 }
 
-/// The format, other than JSON, that `Accept` prefers; `None` if it prefers JSON. The rows of a
-/// single call are sent in this format, without a JSON-RPC envelope.
+/// The streamed format, CSV or NDJSON, that `Accept` prefers; `None` if it prefers another format.
+/// The rows of a single call are sent in this format, without a JSON-RPC envelope.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)

@@ -14,8 +14,8 @@ use tidegate_http::console::File;
 use tidegate_http::error::ApiError;
 use tidegate_socket as socket;
 
-/// The content security policy of the pages. They run only their own scripts, and call only their
-/// own service.
+/// The content security policy of the pages. A page may run only scripts of this service, and may
+/// call only this service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

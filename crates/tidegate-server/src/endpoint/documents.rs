@@ -44,7 +44,7 @@ pub(crate) fn keys(app: &App) -> Result<Response<Body>, ApiError> {
     ))
 }
 
-/// A response with a JSON document, which has an entity tag and may be cached for minutes.
+/// A response with a JSON document. It has an entity tag, and may be cached for five minutes.
 pub(super) fn document(text: Bytes) -> Response<Body> {
     let tag = etag(&text);
     let mut response = json(text, MINUTES);

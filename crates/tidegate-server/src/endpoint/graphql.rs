@@ -227,8 +227,8 @@ impl Handler<'_> {
 }
 
 /// Converts the text of a response to content. A large text in memory counts in the memory budget
-/// until it has been sent. If the budget is used up, the text is sent without being counted. An
-/// error instead would hide the outcome of mutations, which cannot be undone.
+/// until it has been sent. If the budget is used up, the text is sent without being counted. With
+/// an error instead of the text, the client would not know whether its mutations were committed.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut reservation = app.memory().reservation(caller.holder());
     let held = text.held();

@@ -37,7 +37,7 @@ struct IssuerView<'a> {
     /// `None` if there is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
-    /// Why this node could not load the keys of the issuer.
+    /// The reason why this node could not load the keys of the issuer; null if no failure is known.
     problem: Option<String>,
 }
 
@@ -69,10 +69,10 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds all issuers or none, and returns their names. After an error, drops the issuers that
-    /// were added before. If dropping an issuer fails too, returns the error of the drop, and some
-    /// of the added issuers remain. `listed` says whether the request has an array, so that an
-    /// error gets an index.
+    /// Adds all issuers or none. Returns the names of the issuers. After an error, drops the
+    /// issuers that it has already added. If dropping an issuer fails too, returns the error of the
+    /// drop, and some of the added issuers remain. `listed` says whether the request has an array,
+    /// so that an error gets an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

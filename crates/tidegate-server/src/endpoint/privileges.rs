@@ -169,7 +169,8 @@ fn login(database: &DatabaseName, user: &Record) -> Option<Login> {
         role_use: if user.default_user {
             RoleUse::Anonymous
         } else {
-            // No session has the number 0, so no session of the user is affected.
+            // No OAuth session has the id 0, so this login shares no session state with the user's
+            // requests.
             RoleUse::User(0)
         },
     })

@@ -86,7 +86,7 @@ where
     Ok(answer(OutputFormat::Json, content, &preferences))
 }
 
-/// Adds a file name to a response in a file format (RFC 6266).
+/// Adds a file name to a response, unless its format is JSON (RFC 6266).
 fn set_file_name(answer: &mut Response<Body>, format: OutputFormat) {
     if format == OutputFormat::Json {
         return;

@@ -13,8 +13,8 @@ const KIND_SERVER: u8 = 2;
 const STATUS_UNSET: u8 = 0;
 const STATUS_ERROR: u8 = 2;
 
-/// The body of an export request that sends `spans`. `now` is the current time, which serves to
-/// convert monotonic times.
+/// The body of an export request that sends `spans`. `now` is the current time, from which the
+/// times of the spans are computed.
 pub(super) fn encode(spans: &[Span], service: &str, now: Timestamp) -> Bytes {
     let instant = Instant::now();
     let spans: Vec<Value> = spans

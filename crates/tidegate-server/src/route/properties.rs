@@ -13,8 +13,8 @@ pub(crate) struct Properties {
     pub body: BodyLimit,
 }
 
-/// The callers that may use a route. The handlers check the access. A test compares it with the
-/// OpenAPI description.
+/// The callers that may use a route. The handlers check the access. A test compares the value in
+/// the table with the OpenAPI description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// All clients. The path needs no credentials.
@@ -75,7 +75,7 @@ pub(crate) enum Methods {
     Get,
     /// The path is an action.
     Post,
-    /// The path can only be deleted.
+    /// The path names objects that can only be deleted.
     Delete,
     /// The path is a collection, which can be listed and added to.
     Collection,

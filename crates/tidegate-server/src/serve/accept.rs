@@ -14,8 +14,8 @@ use super::{Certificate, Listener};
 use tidegate_http::app::App;
 use tidegate_http::forwarded::Peer;
 
-/// How long the task waits after an error of `accept`, which usually means that no file descriptors
-/// are left.
+/// How long the task waits after an error of `accept`. Such an error usually means that no file
+/// descriptors are left.
 const RECOVERY: Duration = Duration::from_millis(100);
 
 /// The task of one listener and its connections.

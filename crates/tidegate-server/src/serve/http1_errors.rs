@@ -93,8 +93,8 @@ impl<I: AsyncWrite + Unpin> ErrorRewriter<I> {
     }
 }
 
-/// Splits an error response of hyper's own into its status and its header fields; `None` for any
-/// other bytes.
+/// Splits an error response that hyper itself wrote into its status and its header fields; `None`
+/// for any other bytes.
 fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
     let (line, fields) = head.split_once("\r\n")?;

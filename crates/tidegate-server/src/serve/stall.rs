@@ -16,7 +16,7 @@ use bytes::Bytes;
 use super::activity::{InFlight, Stallable};
 use tidegate_http::body::{BodyAborted, BodySource, Content};
 
-/// The content of a response in progress, which the monitor can remove.
+/// Holds the content of a response in progress, so that the monitor can remove the content.
 pub(crate) struct StallGuard(Mutex<Option<GuardedResponse>>);
 
 struct GuardedResponse {

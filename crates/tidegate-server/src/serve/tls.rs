@@ -89,7 +89,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// The errors of [`Certificate::read`]. After an error the current certificate stays in use.
+    /// The errors of [`Certificate::read`]. After an error the current certificate remains in use.
     pub fn reload(&self) -> Result<(), CertificateError> {
         let files = &self.0;
         let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);
@@ -125,8 +125,8 @@ impl Certificate {
             .expect("the provider has suites for TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self));
-        // With session tickets, a client that reconnects saves most of the handshake. The server
-        // also works without them.
+        // With session tickets, a client that reconnects saves most of the handshake. The service
+        // also works without tickets.
         if let Ok(ticketer) = rustls::crypto::ring::Ticketer::new() {
             config.ticketer = ticketer;
         }

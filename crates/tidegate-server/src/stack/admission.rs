@@ -18,9 +18,9 @@ use tidegate_http::error::ApiError;
 use tidegate_http::replica_reads::POSITION;
 use tidegate_http::report::{Context, REQUEST_ID};
 
-/// The largest size in bytes of the head of an HTTP/2 request. It is measured nearly as in RFC
-/// 9113, section 6.5.2: `:path` and `:authority` count without [`FIELD`], `:method` and `:scheme`
-/// not at all.
+/// The largest size in bytes of the head of an HTTP/2 request. It is measured as in RFC 9113,
+/// section 6.5.2, with two differences: `:path` and `:authority` count without [`FIELD`], and
+/// `:method` and `:scheme` do not count.
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;
 /// The number of bytes that each header field counts in addition to its name and value.
 const FIELD: usize = 32;
@@ -50,7 +50,7 @@ pub(crate) enum OriginAccess {
     /// Only this origin may read the response.
     One(HeaderValue),
     /// The request has no origin, or an origin that is not allowed. The response gets only `Vary:
-    /// Origin`, because it would differ for an allowed origin.
+    /// Origin`, because the response would differ for an allowed origin.
     Refused,
 }
 
@@ -123,8 +123,9 @@ fn is_valid_host(host: &[u8]) -> bool {
 /// Returns which CORS headers the response gets, or the complete response to `OPTIONS` (Fetch
 /// Standard, section 3.2).
 ///
-/// Credentials in the sense of browsers, which are cookies, are never allowed. The script of a page
-/// sets a token in `Authorization` itself, which needs no permission for credentials.
+/// Other origins are never allowed to send cookies, which browsers call credentials. The script of
+/// a page sets a token in `Authorization` itself, and needs no permission for credentials to do
+/// this.
 pub(super) fn check_origin<B>(
     app: &App,
     request: &Request<B>,

@@ -77,8 +77,8 @@ impl Observation {
         }
     }
 
-    /// Records the head of the response, and moves the observation into the body, so that it ends
-    /// when the response has been sent.
+    /// Records the head of the response, and moves the observation into the body, so that the
+    /// observation ends when the response has been sent.
     pub(crate) fn responded(mut self, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
         self.status = response.status().as_u16();
@@ -135,7 +135,7 @@ impl Drop for Observation {
     }
 }
 
-/// The subject of a request without a response yet. A request that is dropped in this state is
+/// The subject of a request that has no response yet. A request that is dropped in this state is
 /// counted with the status [`CLIENT_LEFT`].
 pub(super) struct PendingRequest<'a> {
     app: &'a App,

@@ -123,9 +123,9 @@ impl BoundStatement {
         format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
-    /// Whether the statement may leave session state when it runs with its type hints. A hint that
-    /// names a user-defined type may leave state, because the check constraint of a domain can call
-    /// any function.
+    /// Determines whether the statement may leave session state when it runs with its type hints.
+    /// It may if a hint names a user-defined type: the type may be a domain, whose check constraint
+    /// can call any function.
     pub fn purity(&self) -> Purity {
         let built_in = |hint: &Option<TypeHint>| match hint {
             Some(TypeHint(name)) => builtins::is_built_in_type_name(name),

@@ -59,7 +59,7 @@ enum RowSource {
     /// The source has not been read yet.
     #[default]
     Open,
-    /// The rows come from a query, in which a name may follow `AS`.
+    /// The rows come from a query. In a query, `AS execute` only names a column.
     Query,
     /// The rows come from `CREATE TABLE … AS EXECUTE`.
     Prepared,
@@ -168,8 +168,7 @@ impl<'a> KindReader<'a> {
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
             ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
-            // The statement removes the role from policies, which affects all users who share the
-            // role.
+            // The statement would remove the role from policies, for all users who share the role.
             ["drop", "owned", ..] => Some("DROP OWNED"),
             ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,
@@ -233,9 +232,9 @@ impl<'a> KindReader<'a> {
     /// … INTO`.
     ///
     /// `INSERT` and `MERGE` are recognised by the `INTO` after them, and `DELETE` by the `FROM`
-    /// after it. After `UPDATE` comes a name, which proves nothing, and any token may come before
-    /// it: `update` may also be the name of a column. So in a statement with `WITH`, `UPDATE` counts
-    /// as a write unless it certainly is not one.
+    /// after it. `UPDATE` has no such keyword after it, and `update` may also be the name of a
+    /// column. So in a statement with `WITH`, `UPDATE` counts as a write unless the tokens around
+    /// it exclude this.
     fn body(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);

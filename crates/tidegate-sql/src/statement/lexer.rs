@@ -68,7 +68,8 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// The end of the run of operator characters in which the last operator or comment began.
+    /// The end of the run of operator characters in which the most recent operator or comment
+    /// began.
     run_ends: usize,
     /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
     /// characters.
@@ -124,7 +125,8 @@ fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
 }
 
-/// The length of the run of operator characters at the start of `text`, as PostgreSQL reads it.
+/// The length in bytes of the run of operator characters at the start of `text`. An encoded plus is
+/// part of the run, because PostgreSQL gets it as `+`.
 fn run(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {
@@ -222,7 +224,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Adds the bytes that PostgreSQL reads for `beginnings` operators or comments that begin here.
-    /// An encoded plus counts as three bytes although it is one, so the count is never too low.
+    /// An encoded plus counts as three bytes although PostgreSQL gets only one, so the count is
+    /// never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -295,8 +298,9 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name, later
-    /// versions as part of the number. A text that the versions read differently is rejected.
+    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name;
+    /// PostgreSQL 16 and later read it as part of the number. A text that the versions read
+    /// differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

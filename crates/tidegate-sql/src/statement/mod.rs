@@ -29,9 +29,9 @@ use crate::error::InputError;
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// The points where the text differs from the caller's text. Each is a byte offset in `text`,
-    /// and the number that is added to later positions (in characters) to get positions in the
-    /// caller's text.
+    /// The points where the text differs from the caller's text. Each entry has a byte offset in
+    /// `text`, and a number of characters. Adding this number to a position after the offset gives
+    /// the position in the caller's text.
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     purity: Purity,
@@ -63,8 +63,8 @@ pub enum Kind {
     Other,
 }
 
-/// Whether a statement may leave session state, decided from its text alone. In doubt, the
-/// statement is [`Purity::Stateful`].
+/// Whether a statement may leave session state, decided from its text alone. A statement is
+/// [`Purity::Stateless`] only if its text proves it.
 ///
 /// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
 /// in that has no side effects. The text does not show to what its names refer in a database:
@@ -96,8 +96,8 @@ impl Statement {
 
     /// Parses a query that Tidegate generates around `expression`. The expression is stored in a
     /// database, for example as the condition of a policy, and is written as PostgreSQL prints it
-    /// with an empty `search_path`. The statement has the purity of the expression, because the text
-    /// around it leaves nothing in the session that outlives the transaction. The text around it may
+    /// with an empty `search_path`. The statement has the purity of the expression, because the
+    /// text around it leaves nothing in the session after the transaction. The text around it may
     /// fill rows of a table from parameters ([`Self::fills_rows`]).
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Statement {
         }
     }
 
-    /// Whether the statement may leave state behind in the session, decided from its text alone.
+    /// Whether the statement may leave session state, decided from its text alone.
     pub fn purity(&self) -> Purity {
         self.purity
     }

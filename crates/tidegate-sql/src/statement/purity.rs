@@ -1,4 +1,5 @@
-//! Determines whether a statement may call a function that is not built in or has side effects.
+//! Determines whether a statement may call a function that is not built in, or one that has side
+//! effects.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};
@@ -154,7 +155,8 @@ impl<'a> PurityReader<'a> {
     /// Whether `name` after a dot may call a function with the value before the dot as its
     /// argument. This value may be an expression, as in `(4242).pg_advisory_lock`. If a name
     /// precedes the dot, the name is usually a relation, and `name` its column. So in this case
-    /// only names of stateful functions count, which could be called with a row of the relation.
+    /// only names of stateful functions count, because such a function could be called with a row
+    /// of the relation.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;
@@ -185,7 +187,7 @@ impl<'a> PurityReader<'a> {
     }
 
     /// Whether the most recent tokens are the name of a function of claims in the schema
-    /// `tidegate`, without the name of a database.
+    /// `tidegate`, with no database name before it.
     fn follows_claims(&self) -> bool {
         let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
         else {

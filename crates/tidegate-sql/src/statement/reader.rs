@@ -129,7 +129,8 @@ impl<'a> StatementReader<'a> {
         Ok(())
     }
 
-    /// Whether a colon begins a placeholder. It does before a name, unless it belongs to a slice.
+    /// Whether a colon begins a placeholder: a name follows the colon, and the colon does not
+    /// separate the bounds of a slice.
     fn placeholder_begins(&self) -> bool {
         let name = self
             .lexer
@@ -140,8 +141,8 @@ impl<'a> StatementReader<'a> {
         name && !slice
     }
 
-    /// Tracks `BEGIN ATOMIC … END` of `CREATE FUNCTION` and `CREATE PROCEDURE`, which contains
-    /// semicolons.
+    /// Tracks the body `BEGIN ATOMIC … END` of `CREATE FUNCTION` and `CREATE PROCEDURE`. The
+    /// semicolons in such a body do not end the statement.
     fn follow_body(&mut self, token: &SqlToken<'a>) {
         let Some(previous) = self.previous.as_ref() else {
             return;
@@ -150,7 +151,7 @@ impl<'a> StatementReader<'a> {
             let opens = token.is("atomic") && previous.is("begin") && self.kind.creates();
             self.body = usize::from(opens);
         } else if previous.is("as") || previous.kind == TokenKind::Dot {
-            // The word is a label or the name of a column.
+            // After `AS` or a dot, `case` and `end` are names and not keywords.
         } else if token.is("case") {
             self.body += 1;
         } else if token.is("end") {
@@ -178,7 +179,8 @@ impl<'a> StatementReader<'a> {
     }
 }
 
-/// See [`Statement::names_login`]. The text may write a name with Unicode escapes (`U&"…"`).
+/// See [`Statement::names_login`]. Any text with `U&"…"` counts, because Unicode escapes can spell
+/// one of the names.
 fn names_login(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';

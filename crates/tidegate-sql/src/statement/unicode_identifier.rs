@@ -19,7 +19,7 @@ pub(super) fn name_with(quoted: &str, uescape: &str) -> String {
     unescape(quoted, escape.unwrap_or(ESCAPE))
 }
 
-/// Decodes the Unicode escapes. Invalid escapes are left as they are, and PostgreSQL rejects them.
+/// Decodes the Unicode escapes. Invalid escapes are left unchanged, and PostgreSQL rejects them.
 fn unescape(quoted: &str, escape: char) -> String {
     let inner = quoted.split_once('"').map_or("", |(_, inner)| inner);
     let mut rest = inner.strip_suffix('"').unwrap_or(inner);

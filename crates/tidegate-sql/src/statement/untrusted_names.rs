@@ -9,7 +9,8 @@ use super::lexer::{Lexer, SqlToken, TokenKind};
 /// Words"). Two different longer spellings can be the same name after truncation.
 const LONGEST_NAME: usize = 63;
 
-/// The keywords that stand for operators, which PostgreSQL resolves by name like written operators.
+/// The keywords that stand for operators. PostgreSQL resolves such an operator by name, like an
+/// operator that is written as a symbol.
 const OPERATOR_KEYWORDS: &[&str] = &[
     "between", "case", "distinct", "ilike", "in", "like", "natural", "nullif", "similar", "using",
 ];
@@ -77,7 +78,7 @@ impl UntrustedNames {
             && self.operators.is_empty()
     }
 
-    /// Whether a text for PostgreSQL mentions an untrusted name; true if in doubt.
+    /// Whether a text for PostgreSQL may mention an untrusted name.
     pub fn are_in(&self, text: &str) -> bool {
         if self.everything {
             return true;
@@ -104,7 +105,8 @@ impl UntrustedNames {
     fn is_one(&self, token: &SqlToken<'_>, behind_dot: bool) -> bool {
         let name = match token.kind {
             TokenKind::Word => token.text.to_lowercase(),
-            // Unicode escapes are not decoded here, so such a name counts as untrusted.
+            // The Unicode escapes of a name `U&"…"` are not decoded here, so the name counts as
+            // untrusted.
             TokenKind::Quoted if !token.text.starts_with('"') => return true,
             TokenKind::Quoted => {
                 let inner = &token.text[1..token.text.len() - 1];

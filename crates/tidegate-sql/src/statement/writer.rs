@@ -9,7 +9,8 @@ use super::{BoundStatement, Kind, Purity, Statement};
 /// Writes a statement from constant syntax, identifiers and parameters. Nothing else can be
 /// appended, so a value cannot enter the text, and names are quoted only here.
 ///
-/// Equal structures give equal texts. Prepared statements are found by their text.
+/// Statements of the same structure have the same text, so that a statement that was prepared for
+/// one request can be reused for the next.
 #[derive(Clone, Debug, Default)]
 pub struct SqlWriter {
     text: String,

@@ -49,8 +49,8 @@ enum Scan {
     Wide,
 }
 
-/// Determines which characters a text contains. Reads eight bytes at a time. The eight bytes at the
-/// end may overlap the eight bytes before them.
+/// Determines which characters a text contains. Reads eight bytes at a time. The last read may
+/// overlap the read before it.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;
@@ -92,8 +92,8 @@ fn specials(word: u64) -> u64 {
     below(0x20) | equal(b'"') | equal(b'\\')
 }
 
-/// The character after the backslash in the escape of each byte. It is `u` for a byte without a
-/// short escape, 0 for a byte that needs no escape.
+/// For each byte, the character that follows the backslash in its escape: `u` if the byte has no
+/// short escape, or 0 if it needs no escape.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;

@@ -11,7 +11,8 @@ pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a number with zeros before it, so that it has at least `digits` (at most 10) digits.
+/// Appends a number, with zeros before it if it has fewer than `digits` digits. `digits` must be at
+/// most 10.
 pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value.unsigned_abs());

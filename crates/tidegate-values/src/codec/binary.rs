@@ -41,8 +41,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value as a JSON string, for types whose values need no escapes. Integers are handled
-/// here without a call of [`plain`], because keys of tables are usually integers.
+/// Appends a value as a JSON string, for types whose values need no escapes. Integers, the most
+/// frequent case, are written here, which saves a call of [`plain`].
 #[inline]
 fn quoted(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     out.extend_from_slice(b"\"");
@@ -81,7 +81,8 @@ fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// The JSON text in a binary `jsonb`, which follows a version byte.
+/// The JSON text in a binary `jsonb`. The first byte of the value is a version number, which must
+/// be 1.
 fn document(raw: &[u8]) -> Result<&[u8]> {
     match raw.split_first() {
         Some((1, document)) => Ok(document),
@@ -112,7 +113,8 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         *length = reader.count()?;
         let _lower_bound = reader.i32()?;
     }
-    // An empty array has no dimension. An empty vector has one dimension without elements.
+    // An empty array has no dimension, but an empty `int2vector` or `oidvector` has one of length
+    // 0.
     if lengths.is_empty() || lengths.contains(&0) {
         out.extend_from_slice(b"[]");
     } else {

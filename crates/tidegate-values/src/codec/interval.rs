@@ -9,15 +9,15 @@ use crate::error::Result;
 
 const SECOND: i64 = 1_000_000;
 
-/// An interval as PostgreSQL stores it. If all three numbers are the lowest or all are the highest
-/// of their type, the interval is infinite.
+/// An interval as PostgreSQL stores it. The interval is infinite if all three fields have the
+/// lowest value of their type, or all have the highest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// The months, with their sign.
+    /// The number of months, which may be negative.
     pub months: i32,
-    /// The days, with their sign.
+    /// The number of days, which may be negative.
     pub days: i32,
-    /// The microseconds, with their sign.
+    /// The number of microseconds, which may be negative.
     pub micros: i64,
 }
 

@@ -12,7 +12,7 @@
 //! | `numeric` | string, every digit |
 //! | `bool` | `true`, `false` |
 //! | `json` `jsonb` | the document, verbatim |
-//! | `date` `time` `timestamp` … | ISO 8601 strings, `timestamptz` in UTC with `Z`; or format specifiers |
+//! | `date` `time` `timestamp` … | ISO 8601, `timestamptz` in UTC (`Z`); or by format specifiers |
 //! | `interval` | `{"y","m","d","h","i","s"}` |
 //! | `bytea` | base64 |
 //! | `point` … `circle` | objects; a `polygon` is an array of points |
@@ -76,8 +76,8 @@ impl ValueWriter {
         }
     }
 
-    /// A writer that writes dates and times by format specifiers. `None` if the type is not a date,
-    /// time or timestamp, nor an array, range, multirange or domain of them.
+    /// A writer that writes dates and times by format specifiers. `None` for any type but a date,
+    /// time or timestamp type, or an array, range, multirange or domain of one.
     pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
         MomentType::of(&column.r#type)?;
         Some(Self {

@@ -19,7 +19,7 @@ pub(super) enum GeometricType {
     Circle,
 }
 
-/// The numbers of a value, in either wire format.
+/// The numbers of a value, read from either wire format.
 struct Numbers<'a> {
     source: NumberSource<'a>,
     /// Whether a path is open; not used for other types.

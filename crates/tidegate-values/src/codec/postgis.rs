@@ -2,9 +2,9 @@
 //! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
 //!
 //! GeoJSON has no measures, so they are left out. If the SRID is not that of WGS 84, the member
-//! `crs` has it (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
-//! written back. GeoJSON has no curves, so a value with one is written as hexadecimal well-known
-//! binary.
+//! `crs` names it (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
+//! written back. GeoJSON has no curves, so a value that contains a curve is written as hexadecimal
+//! well-known binary.
 
 use bytes::BytesMut;
 
@@ -158,8 +158,8 @@ impl Wkb<'_> {
         }
     }
 
-    /// Appends the items of a list. In the value, the number of items comes first. Stops at the
-    /// first item that GeoJSON cannot represent.
+    /// Appends the items of a list. In the binary value, the number of items precedes the items.
+    /// Stops at the first item that GeoJSON cannot represent.
     fn list(
         &mut self,
         out: &mut BytesMut,

@@ -109,15 +109,15 @@ fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Reads a text with `read`, and checks that it was read to its end.
+/// Reads a text with `read`, and checks that `read` has consumed all of it.
 fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result<()> {
     let mut tokens = Tokens::new(raw);
     read(&mut tokens)?;
     tokens.end()
 }
 
-/// Appends an array from its text `{…}`. If a lower bound is not 1, `[l:u]=` precedes it. In the
-/// text of a vector, spaces separate the elements.
+/// Appends an array from its text `{…}`. If a lower bound is not 1, the text begins with `[l:u]=`,
+/// which is skipped. In the text of a vector, spaces separate the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");

@@ -17,7 +17,7 @@ use crate::error::Result;
 pub struct DateFormat {
     items: Vec<Item>,
     zone: Zone,
-    /// Whether the literals need no escapes in a JSON string.
+    /// Whether a JSON string can contain the literals without escapes.
     plain: bool,
     /// Whether any specifier depends on the zone.
     zoned: bool,

@@ -22,8 +22,8 @@ impl Text {
         self.0.push(text);
     }
 
-    /// Appends a date as `YYYY-MM-DD`. A year before 1 is written as the year BC, and
-    /// [`era`](Self::era) appends ` BC`.
+    /// Appends a date as `YYYY-MM-DD`. A year before 1 is written as a year BC (the year 0 as
+    /// `0001`), and [`era`](Self::era) appends ` BC`.
     #[inline]
     pub(super) fn date(&mut self, civil: Civil) {
         let year = if civil.year > 0 {

@@ -139,7 +139,7 @@ impl MomentType {
     }
 }
 
-/// Whether the text is `infinity` (true) or `-infinity` (false); `None` for any other text.
+/// `true` for the text `infinity`, `false` for `-infinity`, `None` for any other text.
 fn infinity(text: &[u8]) -> Option<bool> {
     match text {
         b"infinity" => Some(true),
@@ -149,7 +149,7 @@ fn infinity(text: &[u8]) -> Option<bool> {
 }
 
 impl Moment {
-    /// Appends the value as it stands in a JSON string, without the quotes.
+    /// Appends the value as the content of a JSON string, without the quotes.
     #[inline]
     pub(crate) fn write(self, out: &mut BytesMut) -> Result<()> {
         let mut text = Text::default();

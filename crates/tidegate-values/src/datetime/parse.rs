@@ -1,7 +1,7 @@
 //! Parses texts by format specifiers, as PHP's `DateTime::createFromFormat` does. The result is
 //! text for PostgreSQL's input functions.
 //!
-//! PHP fills missing parts from the clock and turns 31 February into 3 March. Such texts are
+//! PHP fills missing parts from the current time and turns 31 February into 3 March. Such texts are
 //! rejected here, because a database should not guess. However, a timestamp without a time gets
 //! midnight, and `!` and `|` fill missing parts from 1970-01-01 as in PHP. `infinity` and
 //! `-infinity` are accepted.

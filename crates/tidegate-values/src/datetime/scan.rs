@@ -49,8 +49,8 @@ impl<'a> Scanner<'a> {
         head
     }
 
-    /// Consumes `least` to `most` (at most 18) digits; returns the number and the count of its
-    /// digits.
+    /// Consumes `least` to `most` digits, where `most` is at most 18. Returns the value of the
+    /// digits and how many there were.
     pub(crate) fn digits(&mut self, least: usize, most: usize) -> Option<(i64, usize)> {
         let count = self
             .rest
@@ -80,7 +80,7 @@ impl<'a> Scanner<'a> {
         Some(sign)
     }
 
-    /// Consumes a date `Y…-MM-DD` up to a possible ` BC`; returns year, month and day.
+    /// Consumes a date `Y…-MM-DD`, but not a ` BC` after it; returns year, month and day.
     pub(super) fn iso_day(&mut self) -> Option<(i64, i64, i64)> {
         let (year, _) = self.digits(1, 7)?;
         self.literal(b'-')?;
@@ -90,7 +90,8 @@ impl<'a> Scanner<'a> {
         Some((year, month, day))
     }
 
-    /// Consumes ` BC` if the text continues with it; returns the date of these parts.
+    /// Consumes ` BC` if the text continues with it. Returns the date with the given parts, or
+    /// `None` if there is no such date. If ` BC` was consumed, the year is BC.
     pub(super) fn iso_era(&mut self, (year, month, day): (i64, i64, i64)) -> Option<Civil> {
         let year = if self.word(b" BC").is_some() {
             1 - year
@@ -146,7 +147,8 @@ impl<'a> Scanner<'a> {
         i32::try_from(sign * seconds).ok()
     }
 
-    /// Consumes one character, which may have several bytes; returns its bytes, none at the end.
+    /// Consumes one character, which may have several bytes; returns its bytes. At the end of the
+    /// text, it returns no bytes.
     pub(crate) fn character(&mut self) -> &'a [u8] {
         let inner = self
             .rest

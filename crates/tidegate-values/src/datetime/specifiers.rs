@@ -36,7 +36,7 @@ pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     }
 }
 
-/// The number for a specifier whose value follows from the date alone; `None` for other specifiers.
+/// The value of a specifier that depends on the date alone; `None` for other specifiers.
 pub(super) fn day_number(letter: u8, day: Civil) -> Option<i64> {
     Some(match letter {
         b'w' => weekday(day.days()),

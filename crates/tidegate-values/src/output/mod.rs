@@ -27,7 +27,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format with this name in `output_format`; `None` if there is none.
+    /// The format that the member `output_format` names; `None` for an unknown name.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
@@ -40,7 +40,7 @@ impl OutputFormat {
         })
     }
 
-    /// The media type of a whole result.
+    /// The media type of a response in this format.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json; charset=utf-8",

@@ -9,7 +9,8 @@ use postgres_types::{Kind, Type};
 use crate::append::json_string;
 use crate::column::Column;
 
-/// Up to this many names are compared with each other, which is cheaper than a set.
+/// If there are at most this many names, each is compared with the others, which is cheaper than a
+/// set.
 const MAX_LINEAR: usize = 16;
 
 /// The names of a result's columns. A repeated name gets the first free one of the suffixes `_1`,

@@ -97,8 +97,8 @@ impl ArrayDimensions {
         Ok(())
     }
 
-    /// Checks that a nested array has the size of its siblings. Stores the size of the first
-    /// sibling.
+    /// Checks that a nested array has the size of the other arrays at its depth. Stores the size of
+    /// the first array at each depth.
     fn enter(&mut self, value: Value<'_>, depth: usize, size: usize) -> Result<(), ValueError> {
         if depth > MAX_DIMENSIONS {
             return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));

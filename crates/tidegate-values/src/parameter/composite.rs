@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// Appends an object with a member for each attribute. A missing member is NULL.
+/// Appends a composite from an object with a member for each attribute. A missing member is NULL.
 pub(super) fn write(
     value: Value<'_>,
     fields: &[Field],

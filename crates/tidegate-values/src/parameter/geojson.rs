@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 32;
 /// The SRID of WGS 84, the default of GeoJSON (RFC 7946, section 4).
 const WGS_84: &str = "4326";
 
-/// Appends a geometry object.
+/// Appends a geometry from a GeoJSON object.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
     geometry(value, 0, out)
 }
@@ -74,7 +74,7 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
 }
 
 /// Appends the SRID that the member `crs` names, or that of WGS 84 if there is none. Accepts names
-/// such as `EPSG:3857`, as this crate and PostGIS write them, and URNs with such a number (GeoJSON
+/// such as `EPSG:3857`, as this crate and PostGIS write them, and URNs that end in an SRID (GeoJSON
 /// 2008, section 3.1).
 fn reference_system(
     value: Value<'_>,
@@ -114,8 +114,8 @@ fn reference_system(
     Ok(())
 }
 
-/// Appends lists of positions, nested `levels` deep, or one position if `levels` is 0. If
-/// `enclosed` is true, the position gets parentheses.
+/// Appends lists of positions, nested `levels` deep, or one position if `levels` is 0. If `levels`
+/// is 0 and `enclosed` is true, the position is put into parentheses.
 fn coordinates(
     value: Value<'_>,
     levels: usize,

@@ -7,7 +7,7 @@ use super::value::{Value, escape};
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// Appends an object of strings and nulls.
+/// Appends an `hstore` from an object of strings and nulls.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
     let members =
         json::members(value.json).map_err(|error| value.invalid(json::problem(&error)))?;

@@ -147,8 +147,8 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// Writes a base64 string as `bytea`. A string that begins with `\x` is PostgreSQL's text
-    /// already.
+    /// Writes a base64 string as `bytea`. A string that begins with `\x` is PostgreSQL's text form
+    /// already, and is written unchanged.
     pub(super) fn bytes(self, out: &mut BytesMut) -> Result<(), ValueError> {
         const EXPECTED: &str = "expected base64, or `\\x` and hex digits";
         if self.kind != JsonKind::String {

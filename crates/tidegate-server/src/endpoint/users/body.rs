@@ -65,7 +65,7 @@ pub(super) struct Patch {
 }
 
 impl Patch {
-    /// Checks whether the user could be converted, if the request changes the kind.
+    /// If the request changes the kind, checks that the user can be converted.
     pub(super) async fn check(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         match &self.conversion {
             Some(conversion) => accounts.check_convert(key, conversion).await.map(drop),
