@@ -31,8 +31,8 @@ impl Slices {
 }
 
 /// Prints what a read costs without replicas and with two replicas. The primary also replicates,
-/// reports its position, and is asked from time to time whether definitions have changed. So its
-/// cost is printed twice: including this work, and without it as the cost of a further read.
+/// reports its position, and is asked from time to time whether definitions have changed. So two
+/// costs of a read are printed for it: one that includes this work, and that of a further read.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",

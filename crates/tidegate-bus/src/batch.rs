@@ -58,8 +58,8 @@ impl Batcher {
         }
     }
 
-    /// The place after everything that was added. A position that was added while items wait for
-    /// the end of their message does not count until that message has ended.
+    /// The end of everything that was added. A position may be added while a message is being
+    /// filled; it is included once the message has ended.
     pub fn place(&self) -> Place {
         self.place
     }

@@ -46,16 +46,16 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar, by the name of its type. The JSON form of the [`ValueObject`] has it as a member
-    /// with the name of the field.
+    /// A scalar, by the name of its type. In the JSON form of the object that has this field, it is
+    /// a member with the name of the field.
     Scalar(&'static str),
-    /// An object. The JSON form of the [`ValueObject`] has it as a member with the name of the
-    /// field.
+    /// An object. In the JSON form of the object that has this field, it is a member with the name
+    /// of the field.
     Object(&'static ValueObject),
-    /// A list of objects. The JSON form of the [`ValueObject`] has it as a member with the name of
-    /// the field.
+    /// A list of objects. In the JSON form of the object that has this field, it is a member with
+    /// the name of the field.
     List(&'static ValueObject),
-    /// A list of objects, which is the whole JSON form of the [`ValueObject`].
+    /// A list of objects. It is the whole JSON form of the object that has this field.
     Whole(&'static ValueObject),
 }
 

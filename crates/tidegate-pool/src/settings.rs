@@ -14,9 +14,9 @@ pub struct Settings {
     pub queue: usize,
     /// The maximum time for which a request waits for a connection.
     pub wait: Duration,
-    /// How long a connection serves the waiting requests of its role before it may be closed for
-    /// another role with waiting requests. Without this time an overloaded pool would spend all its
-    /// time on logins.
+    /// How long a connection serves the waiting requests of its role. After this time it may be
+    /// closed, to make room for a connection of another role with waiting requests. Without this
+    /// time an overloaded pool would spend all its time on logins.
     pub min_service: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,

@@ -73,7 +73,7 @@ impl<'a> CountedAttempts<'a> {
         }
     }
 
-    /// Refunds all attempts, because they succeeded or no secret was checked.
+    /// Refunds all attempts. Callers do so if the attempts succeeded or no secret was checked.
     pub async fn refund(self) -> Result<()> {
         for key in &self.counted {
             self.ports.store.refund_attempt(key).await?;

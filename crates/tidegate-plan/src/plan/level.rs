@@ -101,7 +101,7 @@ impl Level<'_> {
     }
 
     /// The path of the value that PostgreSQL rejected in a statement of the level. For an insert,
-    /// `group` is the index of the group that was inserted.
+    /// `group` is the index of the group that the statement inserts.
     pub(crate) fn locate(
         &self,
         settings: &Settings<'_>,

@@ -111,7 +111,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes the error because of which rows were left out; `None` if none were.
+    /// Takes the error that made a level leave out rows. Returns `None` if no rows were left out.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())
