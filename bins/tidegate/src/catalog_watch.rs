@@ -45,8 +45,9 @@ const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
 /// The number of ticks without a statement after which a database counts as unused. The node then
-/// stops listening to it, unless the schemas of the database are still watched.
-const UNUSED_AFTER_TICKS: u32 = 60;
+/// stops listening to it, unless the schemas of the database are still watched. Half a minute: the
+/// next statement after this time costs a login and a comparison of all definitions.
+const UNUSED_AFTER_TICKS: u32 = 75;
 /// The maximum number of databases that are polled in a tick because the node has no free service
 /// connection to listen to them. The databases that have waited longest come first. The number is
 /// small, because hundreds of databases may have to be polled and each poll may need a login. Five

@@ -277,7 +277,7 @@ async fn only_databases_in_use_are_watched_and_come_back_fresh() {
         fixture.catalogs.watched(),
         std::slice::from_ref(&fixture.database)
     );
-    for _ in 0..60 {
+    for _ in 0..75 {
         fixture.catalogs.tick();
     }
     assert!(fixture.catalogs.watched().is_empty());

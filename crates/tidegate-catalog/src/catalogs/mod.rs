@@ -30,7 +30,7 @@ use tenant::{DatabaseState, DdlCount};
 
 /// The number of ticks without use after which a database is no longer watched. The next request
 /// for the database first compares the fingerprint.
-const WATCH_TICKS: u64 = 60;
+const WATCH_TICKS: u64 = 75;
 /// The number of ticks without use after which a schema is no longer reloaded in the background.
 const RELOAD_TICKS: u64 = 150;
 /// The largest number of schemas that one check of a database reloads in the background.
