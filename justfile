@@ -82,7 +82,7 @@ bench *args:
 # Whether every case of the bench works, in about a minute; the numbers mean nothing.
 bench-check *args:
     cargo build --locked
-    cargo run --locked -p tidegate-bench -- --quick --binary target/debug/tidegate {{args}}
+    cargo run --locked -p tidegate-bench -- --quick --page-sign-ups 20 --subscribed-members 20 --others 20 --binary target/debug/tidegate {{args}}
 
 # What a size needs of nodes, PostgreSQL and NATS: `just model --sockets 20000 --tenants 5`.
 model *args:

@@ -94,7 +94,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) markdown: bool,
     /// Check in about a minute that every case works: one slice of 0.3 s each, few users, and only
-    /// the cases of the folder. The numbers mean nothing
+    /// the cases of the folder, the policy by claims and what other options ask for. The numbers
+    /// mean nothing
     #[arg(long)]
     pub(crate) quick: bool,
     /// Also sign up N members through the pages, and check that each sees only its own rows, in
@@ -150,6 +151,20 @@ impl Arguments {
             Duration::from_millis(300)
         } else {
             Duration::from_secs(self.seconds.max(1))
+        }
+    }
+
+    /// The number of rows whose policy PostgreSQL evaluates for each member that signed up.
+    pub(crate) fn judged_rows(&self) -> u32 {
+        if self.quick { 1 } else { 5 }
+    }
+
+    /// How long subscriptions are measured while nothing changes.
+    pub(crate) fn idle(&self) -> Duration {
+        if self.quick {
+            Duration::from_millis(600)
+        } else {
+            Duration::from_mins(1)
         }
     }
 

@@ -25,6 +25,12 @@ pub(crate) struct Floor {
 impl Floor {
     /// Runs pgbench; returns its requests per second.
     pub(crate) async fn run(&self, service: &Service) -> Result<f64> {
+        let text = self.output(service).await?;
+        Ok(number(&text, "tps = ")? * f64::from(self.requests))
+    }
+
+    /// Runs pgbench; returns what it prints.
+    pub(crate) async fn output(&self, service: &Service) -> Result<String> {
         let file = service.path.join("floor.sql");
         std::fs::write(&file, &self.script)?;
         let mut command = Command::new(&service.pgbench);
@@ -43,7 +49,7 @@ impl Floor {
         if !output.status.success() {
             return Err(format!("pgbench: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
-        Ok(number(&text, "tps = ")? * f64::from(self.requests))
+        Ok(text)
     }
 }
 

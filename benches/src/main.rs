@@ -15,6 +15,7 @@ mod accounts;
 mod arguments;
 mod bus;
 mod catalog;
+mod claims_policy;
 mod connection;
 mod export;
 mod feed;
@@ -76,14 +77,17 @@ async fn main() -> Result<ExitCode> {
         memory(&service, "before anybody asks").await?;
     }
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
+    claims_policy::run(&service, &arguments).await?;
     if !arguments.quick {
         others(&service, &arguments, &shapes).await?;
     }
     if arguments.page_sign_ups > 0 {
-        page_sign_up::measure(&service, arguments.page_sign_ups).await?;
+        let rows = arguments.judged_rows();
+        page_sign_up::measure(&service, arguments.page_sign_ups, rows).await?;
     }
     if arguments.subscribed_members > 0 {
-        subscribed_members::measure(&service, arguments.subscribed_members).await?;
+        let idle = arguments.idle();
+        subscribed_members::measure(&service, arguments.subscribed_members, idle).await?;
     }
     if arguments.others > 0 {
         oauth::members::measure(&service, arguments.others).await?;

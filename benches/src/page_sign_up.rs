@@ -28,15 +28,14 @@ pub(crate) const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
 /// The maximum number of people who subscribe to the table with [`OTHER_POLICY`].
 const OTHER_PEOPLE: usize = 1_000;
-/// The number of rows that are inserted into the table with [`OTHER_POLICY`].
-const OTHER_ROWS: u32 = 5;
 /// The timeout for the new table to appear in the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait before the check that no socket has received an event of another person.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// Signs up `count` people and checks what each of them sees.
-pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
+/// Signs up `count` people and checks what each of them sees. `rows` rows are inserted into the
+/// table with [`OTHER_POLICY`].
+pub(crate) async fn measure(service: &Service, count: u32, rows: u32) -> Result<()> {
     register(service).await?;
     let address = service.address;
     let started = Instant::now();
@@ -88,12 +87,12 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     println!("{NAME}: each sees its own row only, in queries and in events");
     drop(listeners);
     let some = tokens.len().min(OTHER_PEOPLE);
-    evaluated(service, &tokens[..some]).await
+    evaluated(service, &tokens[..some], rows).await
 }
 
 /// Measures the latency and the CPU time for each row if PostgreSQL evaluates the policy for each
 /// subscriber.
-async fn evaluated(service: &Service, tokens: &[String]) -> Result<()> {
+async fn evaluated(service: &Service, tokens: &[String], rows: u32) -> Result<()> {
     let address = service.address;
     table(service, ("whispers", OTHER_POLICY), &tokens[0]).await?;
     let listeners = Listeners::open(address, tokens, "BenchWhispers").await?;
@@ -104,7 +103,7 @@ async fn evaluated(service: &Service, tokens: &[String]) -> Result<()> {
     };
     let before = cpu()?;
     let mut times = Vec::new();
-    for number in 0..OTHER_ROWS.min(tokens.len() as u32) {
+    for number in 0..rows.min(tokens.len() as u32) {
         let started = Instant::now();
         insert(&mut connection, address, (tokens, "Whispers", number)).await?;
         listeners.some_have_their_own(number + 1).await?;

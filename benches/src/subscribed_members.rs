@@ -20,13 +20,12 @@ const NAME: &str = "subscribed members";
 const ARRAY: u32 = 1_000;
 /// The number of members whose creation is measured.
 const CREATED: u32 = 10_000;
-/// How long the idle subscriptions are measured.
-const IDLE: Duration = Duration::from_mins(1);
 /// The number of rows that are inserted at the end of the measurement.
 const ROWS: u32 = 10;
 
-/// Creates `count` members and measures their subscriptions.
-pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
+/// Creates `count` members and measures their subscriptions, for the time `idle` while nothing
+/// changes.
+pub(crate) async fn measure(service: &Service, count: u32, idle: Duration) -> Result<()> {
     create(service, count).await?;
     let tokens = tokens(service, count).await?;
     table(service, ("signals", KNOWN_POLICY), &tokens[0]).await?;
@@ -37,8 +36,8 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
         let listeners = open(tokens).await?;
         let opened = started.elapsed().as_secs_f64();
         // The first polls handle the new subscriptions, and are not measured.
-        tokio::time::sleep(5 * GRACE).await;
-        let [server, database] = idle(service).await?;
+        tokio::time::sleep(idle / 6).await;
+        let [server, database] = idle_cpu(service, idle).await?;
         println!(
             "{NAME}: {} subscribed in {opened:.1} s; while nothing changes, pg {database:.2} % and \
              the server {server:.2} % of a core; {} MiB resident",
@@ -106,14 +105,14 @@ async fn tokens(service: &Service, count: u32) -> Result<Vec<String>> {
     Ok(tokens)
 }
 
-/// The CPU of the server and of PostgreSQL during [`IDLE`], in percent of a core.
-async fn idle(service: &Service) -> Result<[f64; 2]> {
+/// The CPU of the server and of PostgreSQL during the time `idle`, in percent of a core.
+async fn idle_cpu(service: &Service, idle: Duration) -> Result<[f64; 2]> {
     let cpu = || -> Result<[f64; 2]> {
         let server = process::cpu(service.server)?;
         Ok([server, process::family_cpu(service.postmaster)?])
     };
     let (before, started) = (cpu()?, Instant::now());
-    tokio::time::sleep(IDLE).await;
+    tokio::time::sleep(idle).await;
     let (after, elapsed) = (cpu()?, started.elapsed().as_secs_f64());
     Ok([0, 1].map(|process| (after[process] - before[process]) / elapsed * 100.0))
 }

@@ -1,5 +1,6 @@
 //! Measures sign-in, refresh and first request of members, before and after many other members are
-//! added to the control database.
+//! added to the control database. The first request reads the member's row under a policy by
+//! `tidegate.user_id()`.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::{form, refresh_token};
 use crate::connection::Connection;
+use crate::page_sign_up::{KNOWN_POLICY, table};
 use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// The number of members that are measured.
+/// The largest number of members that are measured.
 const MEMBERS: u32 = 300;
 const PASSWORD: &str = "bench-password-1";
 /// Adds the other members as sign-ups do, with emails and properties. [`SESSIONS`] adds a session
@@ -31,10 +33,14 @@ const SESSIONS: &str = "\
       from generate_series(1, $1::bigint, 10) n";
 
 /// Measures the steps before and after `others` members are added, and prints a line for each step.
+/// At most `others` members are measured.
 pub(crate) async fn measure(service: &Service, others: u32) -> Result<()> {
-    create(service, "few").await?;
-    create(service, "many").await?;
-    steps(service, "few", "without others").await?;
+    let members = MEMBERS.min(others);
+    for prefix in ["few", "many"] {
+        create(service, prefix, members).await?;
+    }
+    rows(service, members).await?;
+    steps(service, ("few", members), "without others").await?;
     let control = control(service).await?;
     let count = i64::from(others);
     let started = Instant::now();
@@ -47,7 +53,12 @@ pub(crate) async fn measure(service: &Service, others: u32) -> Result<()> {
     control.batch_execute("checkpoint").await?;
     let seconds = started.elapsed().as_secs_f64();
     println!("oauth members: {others} others within {seconds:.1} s");
-    steps(service, "many", &format!("beside {others} others")).await
+    steps(
+        service,
+        ("many", members),
+        &format!("beside {others} others"),
+    )
+    .await
 }
 
 async fn control(service: &Service) -> Result<tokio_postgres::Client> {
@@ -58,17 +69,33 @@ async fn control(service: &Service) -> Result<tokio_postgres::Client> {
     Ok(client)
 }
 
-/// Creates the members that are measured, in one request.
-async fn create(service: &Service, prefix: &str) -> Result<()> {
+/// Creates the members that are measured, in one request. Each has its name as its id.
+async fn create(service: &Service, prefix: &str, members: u32) -> Result<()> {
     let member = |number: u32| {
-        json!({ "name": format!("{prefix}-{number}"), "kind": "member", "user_group": "measured",
+        let name = format!("{prefix}-{number}");
+        json!({ "name": name, "id": name, "kind": "member", "user_group": "people",
             "password": PASSWORD })
     };
-    let members: Vec<Value> = (0..MEMBERS).map(member).collect();
+    let members: Vec<Value> = (0..members).map(member).collect();
     let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = json!(members).to_string();
     service::post(service.address, "/api/v4/users", &owner, &body).await?;
     Ok(())
+}
+
+/// Creates a table with one row of each member.
+async fn rows(service: &Service, members: u32) -> Result<()> {
+    let first = json!({ "grant_type": "password", "client_id": "demo-app", "database": "demo",
+        "username": "few-0", "password": PASSWORD });
+    let token = service::token(service.address, "/api/v4/oauth", &first.to_string()).await?;
+    table(service, ("cards", KNOWN_POLICY), &token).await?;
+    let insert = format!(
+        "insert into bench_cards (author, title) select id, 'card of ' || id \
+         from generate_series(0, {members} - 1) n, \
+             lateral (values ('few-' || n), ('many-' || n)) m (id); \
+         analyze bench_cards"
+    );
+    service.run(&insert).await
 }
 
 /// The times of a step, and the CPU time of the service and PostgreSQL before the step.
@@ -109,12 +136,12 @@ fn cpu(service: &Service) -> Result<(f64, f64)> {
 
 /// Measures three steps: all members sign in, then all send their first request, then all refresh
 /// their token. In each step one member follows the other.
-async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
+async fn steps(service: &Service, (prefix, members): (&str, u32), when: &str) -> Result<()> {
     let address = service.address;
     let mut connection = Connection::open(address).await?;
     let mut tokens = Vec::new();
     let mut step = Step::begin(service)?;
-    for number in 0..MEMBERS {
+    for number in 0..members {
         let body = format!(
             "grant_type=password&client_id=demo-app&database=demo&username={prefix}-{number}\
              &password={PASSWORD}"
@@ -126,9 +153,9 @@ async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
     }
     step.end(service, ("sign-in", when))?;
     let mut step = Step::begin(service)?;
-    for token in &tokens {
+    for (number, token) in tokens.iter().enumerate() {
         let access = token["access_token"].as_str().ok_or("no token")?;
-        let body = r#"{"query":"{ __typename }"}"#;
+        let body = r#"{"query":"{ getBenchCards { title } }"}"#;
         let request = format!(
             "POST /api/graphql/schema/public HTTP/1.1\r\nHost: {address}\r\n\
              Authorization: Bearer {access}\r\nContent-Type: application/json\r\n\
@@ -136,10 +163,12 @@ async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
             body.len()
         );
         let sent = Instant::now();
-        if connection.exchange(request.as_bytes()).await?.failed {
-            return Err("a first request failed".into());
-        }
+        let answer = connection.ask(request.as_bytes()).await?;
         step.times.push(sent.elapsed());
+        let own = format!("[{{\"title\":\"card of {prefix}-{number}\"}}]");
+        if answer.body != format!("{{\"data\":{{\"getBenchCards\":{own}}}}}") {
+            return Err(format!("{prefix}-{number} sees {}", answer.body).into());
+        }
     }
     step.end(service, ("first request", when))?;
     let mut step = Step::begin(service)?;
