@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
+use crate::open_connections::event_stream;
 use crate::operator::Operator;
 use crate::service::{TIMEOUT, eventually};
 use crate::socket_client::owner;
@@ -41,24 +42,6 @@ async fn announced(node: &Node) {
     assert_eq!(readiness(node).await.1["checks"]["node"], "draining");
 }
 
-async fn event_stream(node: &Node, token: &str) -> Response {
-    let query = QUERY.replace(' ', "%20");
-    let url = format!(
-        "{}/api/v4/events/stream?schema=public&query={query}",
-        node.url
-    );
-    let mut stream = node
-        .client
-        .get(url)
-        .bearer_auth(token)
-        .send()
-        .await
-        .unwrap();
-    let first = stream.chunk().await.unwrap().unwrap();
-    assert!(first.starts_with(b"event: subscribe_ack"), "{first:?}");
-    stream
-}
-
 #[tokio::test]
 async fn a_node_serves_on_after_sigterm() {
     let operator = operator().await;
@@ -67,7 +50,7 @@ async fn a_node_serves_on_after_sigterm() {
     let token = tokens["access_token"].as_str().unwrap().to_owned();
     let mut socket = owner(&node).await;
     socket.subscribe("1", QUERY).await;
-    let mut stream = event_stream(&node, &token).await;
+    let mut stream = event_stream(&node, &token, QUERY).await;
     let began = Instant::now();
     kill(&node, "-TERM");
     announced(&node).await;

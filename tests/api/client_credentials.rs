@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::audit::all_events;
 use crate::flows::{client, failure};
 use crate::node::{Node, operator};
+use crate::open_connections::OpenConnections;
 use crate::personal_tokens::{current_user, user};
 use crate::service::{demo, eventually};
 
@@ -175,6 +176,9 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
         "ann",
     ];
     operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
+    let shop = operator.root("shop").await;
+    let grant = "GRANT SELECT ON orders TO PUBLIC";
+    shop.batch_execute(grant).await.unwrap();
     let made = operator.succeeds(&[&create[..], &more].concat(), "");
     let secret = made
         .split_whitespace()
@@ -187,6 +191,8 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
     for node in [&nodes.0, &nodes.1] {
         assert_eq!(node.status(token).await, 200);
     }
+    let query = "subscription { OrdersMessageAdded { id } }";
+    let open = OpenConnections::of(&nodes.1, token, query).await;
     operator.succeeds(&["client", "drop", "nightly", "--yes"], "");
     let since = std::time::Instant::now();
     for node in [&nodes.0, &nodes.1] {
@@ -195,6 +201,7 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
         })
         .await;
     }
+    open.are_refused().await;
     assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
 }
 

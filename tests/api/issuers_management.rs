@@ -4,6 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::issuers::{GRAPHQL, ISSUERS, world};
+use crate::issuers_attacks::second_tenant;
 use crate::service::eventually;
 
 #[tokio::test]
@@ -289,6 +290,39 @@ async fn the_operator_manages_issuers() {
         status == StatusCode::UNAUTHORIZED
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_database_has_at_most_20_issuers() {
+    let world = world().await;
+    let issuer = |number: u32| {
+        json!({"name": format!("i{number}"), "issuer": "https://id.example.com",
+            "audience": format!("a{number}")})
+    };
+    let add = async |first: u32, last: u32| {
+        let issuers = (first..=last).map(issuer).collect();
+        let (status, answer) = world.rest(Method::POST, ISSUERS, issuers).await;
+        (
+            status,
+            answer["errorCode"].as_str().unwrap_or("").to_owned(),
+        )
+    };
+    let conflict = (409, "CONFLICT".to_owned());
+    let created = (201, String::new());
+    assert_eq!(add(1, 21).await, conflict);
+    let (_, listed) = world.rest(Method::GET, ISSUERS, json!({})).await;
+    assert_eq!(listed, json!([]), "an array that is too long adds none");
+    assert_eq!(add(1, 20).await, created);
+    assert_eq!(add(21, 21).await, conflict);
+    let change = json!({"clock_skew": 9});
+    let path = format!("{ISSUERS}/i1");
+    assert_eq!(world.rest(Method::PATCH, &path, change).await.0, 303);
+    assert_eq!(world.rest(Method::DELETE, &path, json!({})).await.0, 204);
+    assert_eq!(add(21, 21).await, created);
+    // The issuers of one database do not count for another.
+    let other = second_tenant(&world).await;
+    let (status, answer) = world.node.post(ISSUERS, Some(&other), issuer(22)).await;
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
 }
 
 #[tokio::test]

@@ -8,8 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::issuer_fixture::{IssuerServer, Signer};
-use crate::issuers::{GRAPHQL, ISSUERS, World, world};
+use crate::issuers::{GRAPHQL, ISSUERS, World, node, world};
 use crate::issuers_attacks::second_tenant;
+use crate::node::Node;
+use crate::open_connections::OpenConnections;
 use crate::pages::encoded;
 use crate::service::eventually;
 use crate::socket_client::{Socket, open_at};
@@ -120,6 +122,12 @@ async fn change(world: &World, name: &Value, change: Value) {
     assert_eq!(status, 303, "{answer}");
 }
 
+/// The status of GraphQL with a token at a node.
+async fn status(node: &Node, token: &str) -> u16 {
+    let query = json!({"query": "{ getInvoices { title } }"});
+    node.post(GRAPHQL, Some(token), query).await.0.as_u16()
+}
+
 /// Waits until GraphQL with a token answers this status.
 async fn answered(world: &World, token: &str, expected: u16) -> Value {
     let mut last = Value::Null;
@@ -197,6 +205,48 @@ async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
         .titles(&world.token(json!({"sub": "2", "org": "acme", "roles": ["other"]})))
         .await;
     assert_eq!(members(&world).await[0]["user_group"], "other");
+}
+
+#[tokio::test]
+async fn the_operator_keeps_people_out_on_all_nodes_within_five_seconds() {
+    let world = world().await;
+    let second = node(&world.operator).await;
+    let nodes = [&world.node, &second];
+    let more = json!({"default_role": "staff", "create_members": true});
+    world.accept(more).await;
+    let [ada, bea] = ["ada", "bea"].map(|sub| world.token(json!({"sub": sub, "org": "acme"})));
+    for token in [&ada, &bea] {
+        for node in nodes {
+            eventually("the issuer is known", async || {
+                status(node, token).await == 200
+            })
+            .await;
+        }
+    }
+    let listed = members(&world).await;
+    let record = listed.iter().find(|user| user["id"] == "id:ada").unwrap();
+    let name = record["name"].as_str().unwrap();
+    let disable = ["user", "change", "shop", name, "--disabled", "true"];
+    let drop = ["issuer", "drop", "shop", "id", "--yes"];
+    for (token, command) in [(&ada, &disable[..]), (&bea, &drop[..])] {
+        let mut open = Vec::new();
+        for node in nodes {
+            open.push(OpenConnections::of(node, token, ADDED).await);
+        }
+        world.operator.succeeds(command, "");
+        let since = Instant::now();
+        for node in nodes {
+            eventually("the token is refused", async || {
+                status(node, token).await == 401
+            })
+            .await;
+        }
+        for connections in open {
+            connections.are_refused().await;
+        }
+        let waited = since.elapsed().as_secs_f64();
+        assert!(waited < 5.0, "{command:?}: {waited} s");
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
 mod node;
+mod open_connections;
 mod operator;
 mod pages;
 mod process;
@@ -88,6 +89,7 @@ mod issuers_attacks;
 mod issuers_claims;
 mod issuers_databases;
 mod issuers_management;
+mod issuers_network;
 mod issuers_people;
 mod keys;
 mod limits;

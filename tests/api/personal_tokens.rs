@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::audit::all_events;
 use crate::node::{Node, operator};
+use crate::open_connections::OpenConnections;
 use crate::openid_identifiers::introspected;
 use crate::service::{RestResponse, Service, demo, eventually};
 
@@ -354,6 +355,8 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
     for node in [&nodes.0, &nodes.1] {
         assert_eq!(node.status(token).await, 200);
     }
+    let query = "subscription { OrdersMessageAdded { id } }";
+    let open = OpenConnections::of(&nodes.1, token, query).await;
     let list = operator.succeeds(&["token", "list", "shop"], "");
     assert!(
         list.contains("nightly") && list.contains("read sql"),
@@ -368,6 +371,7 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
         })
         .await;
     }
+    open.are_refused().await;
     assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
     assert!(
         !operator

@@ -123,6 +123,16 @@ impl IssuerServer {
         self.documents.lock().unwrap().remove(path);
     }
 
+    /// Moves the document at `path` to `/elsewhere`, and redirects requests for `path` there.
+    pub(crate) fn redirect(&self, path: &str) {
+        let mut documents = self.documents.lock().unwrap();
+        let document = documents.remove(path).unwrap();
+        documents.insert("/elsewhere".to_owned(), document);
+        let redirect = "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\nconnection: close\r\n\
+                        content-length: 0\r\n\r\n";
+        documents.insert(path.to_owned(), Document::Raw(redirect.to_owned()));
+    }
+
     pub(crate) fn set_keys(&self, keys: &[&Signer]) {
         let keys: Vec<_> = keys.iter().map(|key| key.jwk()).collect();
         self.set("/keys", Document::Json(json!({"keys": keys})));

@@ -81,17 +81,11 @@ async fn known_keys_outlast_an_outage_of_the_issuer_for_a_day() {
 async fn documents_that_cannot_be_used_are_reported() {
     let signer = Signer::new("a");
     let foreign = json!({"issuer": "https://other.example", "jwks_uri": "https://other.example/k"});
-    let redirect = "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n";
     let symmetric = json!({"keys": [{"kty": "oct", "kid": "a", "k": "c2VjcmV0"}]});
     let mut encryption = signer.jwk();
     encryption["use"] = json!("enc");
     for (path, document, expected) in [
         ("/keys", Document::Endless, "has more than 524288 bytes"),
-        (
-            "/keys",
-            Document::Raw(redirect.to_owned()),
-            "the response is 302 Found",
-        ),
         (
             "/keys",
             Document::Json(json!([])),
@@ -122,8 +116,30 @@ async fn documents_that_cannot_be_used_are_reported() {
         let text = unavailable(error).to_string();
         assert!(text.contains(expected), "{text}");
         let kind = issuer.failure().unwrap().kind();
+        assert!(!kind.contains(&server.url), "{kind}");
+    }
+}
+
+/// The documents at the other address are valid, so a followed redirect would give keys.
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let signer = Signer::new("a");
+    // Without a discovery document, the metadata of OAuth are requested. The server has none.
+    let discovery = "/.well-known/openid-configuration";
+    for (path, response) in [("/keys", "302 Found"), (discovery, "404 Not Found")] {
+        let server = IssuerServer::start(&[&signer]).await;
+        server.redirect(path);
+        let issuer = server.issuer(json!({}));
+        let error = verify(&issuer, &signer.token(&server.claims()))
+            .await
+            .unwrap_err();
+        let text = unavailable(error).to_string();
+        let expected = format!("the response is {response}");
+        assert!(text.contains(&expected), "{text}");
+        assert_eq!(server.requests(), 2, "{path}: the redirect was followed");
+        let kind = issuer.failure().unwrap().kind();
         assert!(
-            !kind.contains(&server.url) && !kind.contains("302"),
+            !kind.contains(&server.url) && !kind.contains(&response[..3]),
             "{kind}"
         );
     }

@@ -13,6 +13,7 @@ mod guest;
 mod keys;
 mod metadata;
 mod password;
+mod personal_tokens;
 mod random_walk;
 mod rate_limit;
 mod refresh;

@@ -233,6 +233,45 @@ async fn a_passkey_is_removed_after_a_recent_sign_in_or_with_the_password_only()
 }
 
 #[tokio::test]
+async fn a_person_has_at_most_20_passkeys() {
+    let api = start().await;
+    let mut browser = signed_in(&api).await;
+    // All questions are asked while there is room.
+    let mut questions = Vec::new();
+    for _ in 0..22 {
+        questions.push(creation(&api, &mut browser).await);
+    }
+    let mut devices = Vec::new();
+    for page in questions.drain(..20) {
+        let mut device = Authenticator::new(SITE);
+        let answer = device.create(&question(&page), UP | UV);
+        let added = create(&api, &mut browser, (&page, &answer)).await;
+        assert_eq!(added.status, 200, "{}", added.text());
+        devices.push(device);
+    }
+    let full = "you have the most that are allowed";
+    let more = async |browser: &mut Browser, page: &TestResponse| {
+        let answer = Authenticator::new(SITE).create(&question(page), UP | UV);
+        create(&api, browser, (page, &answer)).await
+    };
+    let account = browser.get(&api, "/account").await;
+    for refused in [
+        more(&mut browser, &questions[0]).await,
+        browser.post(&api, (&account, "begin_passkey"), &[]).await,
+    ] {
+        assert_eq!(refused.status, 409, "{}", refused.text());
+        assert!(refused.text().contains(full), "{}", refused.text());
+    }
+    let key = UserKey::new("demo", "alice");
+    let stored = api.app.store().passkeys_of_user(&key).await.unwrap();
+    assert_eq!(stored.len(), 20);
+    let id = [("passkey", &*devices[0].id())];
+    browser.post(&api, (&account, "remove_passkey"), &id).await;
+    let added = more(&mut browser, &questions[1]).await;
+    assert_eq!(added.status, 200, "{}", added.text());
+}
+
+#[tokio::test]
 async fn a_client_of_a_database_takes_no_passkey_of_another() {
     let api = start().await;
     let owner = [

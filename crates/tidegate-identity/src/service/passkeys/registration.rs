@@ -43,10 +43,7 @@ impl IdentityService {
         self.require_recent_sign_in(browser, password, context)
             .await?;
         let user = &browser.user;
-        let known = self.passkeys_of(&user.key).await?;
-        if known.len() >= MOST {
-            return Err(Error::Taken("passkey"));
-        }
+        let known = self.require_room(user).await?;
         let id = handle(user);
         let (mut question, state) = self.question(user, id)?;
         // The excluded credentials keep the browser from creating a second passkey in the same
@@ -57,6 +54,17 @@ impl IdentityService {
         let user = id.to_base64url();
         let registration = Registration { user, state };
         self.ask((REGISTRATION, cookie), (&question.public_key, registration))
+    }
+
+    /// Checks that a user may have one more passkey, and returns those that the user has;
+    /// [`Error::Taken`] if the user has the maximum number.
+    async fn require_room(&self, user: &User) -> Result<Vec<Passkey>> {
+        let known = self.passkeys_of(&user.key).await?;
+        if known.len() < MOST {
+            Ok(known)
+        } else {
+            Err(Error::Taken("passkey"))
+        }
     }
 
     fn question(
@@ -76,7 +84,7 @@ impl IdentityService {
     /// message that informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
-    /// [`Error::Taken`] when the passkey is known already.
+    /// [`Error::Taken`] when the passkey is known already, or when the user has the maximum number.
     pub async fn add_passkey(
         &self,
         (browser, cookie): (&Browser, &Secret),
@@ -90,6 +98,8 @@ impl IdentityService {
         if asked.user != handle(user).to_base64url() {
             return Err(Error::WrongPasskey);
         }
+        // Several questions can be asked before the first one is answered.
+        self.require_room(user).await?;
         let site = self.passkey_site()?;
         let made = site.register_credential(&answer, &asked.state, None);
         let made = made.map_err(refused)?;
