@@ -41,7 +41,8 @@ async fn announced(node: &Node) {
     assert_eq!(readiness(node).await.1["checks"]["node"], "draining");
 }
 
-async fn event_stream(node: &Node, token: &str) -> Response {
+/// Opens an event stream for new orders, and waits for its acknowledgement.
+pub(crate) async fn event_stream(node: &Node, token: &str) -> Response {
     let query = QUERY.replace(' ', "%20");
     let url = format!(
         "{}/api/v4/events/stream?schema=public&query={query}",

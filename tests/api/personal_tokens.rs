@@ -3,10 +3,13 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::announced_shutdown::event_stream;
 use crate::audit::all_events;
 use crate::node::{Node, operator};
 use crate::openid_identifiers::introspected;
+use crate::operator::Operator;
 use crate::service::{RestResponse, Service, demo, eventually};
+use crate::socket_client::open_at;
 
 const PATH: &str = "/api/v4/tokens";
 
@@ -354,6 +357,14 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
     for node in [&nodes.0, &nodes.1] {
         assert_eq!(node.status(token).await, 200);
     }
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", &*bearer)];
+    let mut socket = open_at(&nodes.1.url, "/api/v4/events", &headers)
+        .await
+        .unwrap();
+    let query = "subscription { OrdersMessageAdded { id } }";
+    socket.subscribe("1", query).await;
+    let stream = event_stream(&nodes.1, token).await;
     let list = operator.succeeds(&["token", "list", "shop"], "");
     assert!(
         list.contains("nightly") && list.contains("read sql"),
@@ -368,12 +379,21 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
         })
         .await;
     }
+    assert_eq!(socket.close_code().await, 4401);
+    // The stream ends too, so its whole text can be read.
+    let text = stream.text().await.unwrap();
+    assert!(text.contains(r#"{"error":"invalid_token","#), "{text}");
     assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
     assert!(
         !operator
             .succeeds(&["token", "list", "shop"], "")
             .contains("nightly")
     );
+    check_refused_commands(&operator, id);
+}
+
+/// Checks which commands about tokens fail, and why. `id` is that of a revoked token.
+fn check_refused_commands(operator: &Operator, id: &str) {
     let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
     assert!(reported.contains("there is no token"), "{reported}");
     for (scopes, expected) in [("read,root", "--scopes root: "), ("", "one scope or more")] {
