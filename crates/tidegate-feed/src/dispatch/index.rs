@@ -309,7 +309,7 @@ mod tests {
     /// A new row with this owner.
     fn row(owner: &str) -> Tuple {
         let length = u32::try_from(owner.len()).unwrap().to_be_bytes();
-        let message = [b"I\0\0\0\x07N\0\x01t", &length[..], owner.as_bytes()].concat();
+        let message = [&b"I\0\0\0\x07N\0\x01t"[..], &length[..], owner.as_bytes()].concat();
         match decode(&Bytes::from(message)).unwrap() {
             PgOutputMessage::Insert { new, .. } => new,
             other => panic!("{other:?}"),
