@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use crate::audit::all_events;
 use crate::flows::{client, failure};
+use crate::members::{SignedIn, USERS, two};
 use crate::node::{Node, operator};
 use crate::open_connections::OpenConnections;
 use crate::personal_tokens::{current_user, user};
 use crate::service::{demo, eventually};
+use crate::users::{SQL, owner};
 
 async fn client_credentials(id: &str, secret: &str, more: Value) -> Value {
     let mut body = json!({
@@ -79,6 +81,65 @@ async fn a_confidential_client_acts_as_its_service_user() {
         204
     );
     assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}
+
+/// The notes and the claims that a client sees with its token: by GraphQL, and by a method.
+async fn seen(token: &SignedIn) -> (Value, Value) {
+    let notes = token.data("{ getMservNotes { title author } }").await;
+    let call = json!({"jsonrpc": "2.0", "method": "mserv_claims", "id": 1});
+    let claims = token.post("/api/v4/call", call).await.body;
+    (
+        notes["getMservNotes"].clone(),
+        claims["result"]["data"].clone(),
+    )
+}
+
+#[tokio::test]
+async fn a_service_user_may_be_a_member_and_may_be_converted() {
+    let (a, b) = two("mserv").await;
+    b.data("mutation { insertMservNotes(data: {title: \"of b\"}) { id } }")
+        .await;
+    let method = json!({"method": "mserv_claims",
+        "q": "select tidegate.user_id() as id, tidegate.claim('org') as org"});
+    assert_eq!(owner("POST", "/api/v4/methods", method).await.status, 201);
+    let made = client("mserv", json!({"service_user": "mserv_a"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let grant = async || {
+        let answer = client_credentials("mserv", secret, json!({})).await;
+        let token = answer["access_token"].as_str();
+        SignedIn {
+            token: token.unwrap_or_else(|| panic!("{answer}")).to_owned(),
+            id: a.id.clone(),
+        }
+    };
+    let first = grant().await;
+    first
+        .data("mutation { insertMservNotes(data: {title: \"of cron\"}) { id } }")
+        .await;
+    let expected = (
+        json!([{"title": "of cron", "author": a.id}]),
+        json!([{"id": a.id, "org": "acme"}]),
+    );
+    let role = json!({"q": "select current_user::text as role from mserv_notes"});
+    assert_eq!(seen(&first).await, expected);
+    let refused = first.post(SQL.1, role.clone()).await;
+    let (status, code, _) = refused.error();
+    assert_eq!((status, code), (403, "INSUFFICIENT_PRIVILEGES"));
+    // A conversion ends the token, and the next one acts as the user of the other kind.
+    let path = format!("{USERS}/mserv_a");
+    let mut token = first;
+    for (kind, status) in [("role", 200), ("member", 403)] {
+        let converted = owner("PATCH", &path, json!({"kind": kind})).await;
+        assert_eq!(converted.status, 303, "{converted:?}");
+        assert_eq!(token.status().await, 401, "{kind}");
+        token = grant().await;
+        assert_eq!(seen(&token).await, expected, "{kind}");
+        let answer = token.post(SQL.1, role.clone()).await;
+        assert_eq!(answer.status, status, "{kind}: {answer:?}");
+        if status == 200 {
+            assert_eq!(answer.body["data"], json!([{"role": "demo/mserv_a"}]));
+        }
+    }
 }
 
 #[tokio::test]

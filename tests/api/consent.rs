@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::audit::all_events;
 use crate::flows::client;
 use crate::pages::{Browser, CALLBACK, VERIFIER, authorization, encoded};
-use crate::scopes::{GRAPHQL, send};
+use crate::scopes::{GRAPHQL, SCOPES, send};
 use crate::service::demo;
 
 #[tokio::test]
@@ -111,6 +111,31 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     assert!(page.text.contains("name=\"decision\""), "{}", page.text);
     let events = all_events(demo()).await;
     assert!(events.iter().any(|one| one["event"] == "consent_withdrawn"));
+}
+
+#[tokio::test]
+async fn each_scope_has_words_of_its_own() {
+    client("asks-words", json!({})).await;
+    let mut browser = Browser::new(demo());
+    let with = |scope: &str| format!("{}&scope={}", authorization("asks-words"), encoded(scope));
+    let page = browser.get(&with("read")).await;
+    browser.sign_in(&page, "alice").await;
+    let mut known = Vec::new();
+    for scope in SCOPES.into_iter().chain(["profile", "email"]) {
+        let page = browser.get(&with(scope)).await;
+        let items: Vec<_> = page.text.split("<li>").skip(1).collect();
+        let [item] = &*items else {
+            panic!("{scope}: {}", page.text);
+        };
+        let words = item.split("</li>").next().unwrap().to_owned();
+        assert!(!known.contains(&words), "{scope}: {words}");
+        known.push(words);
+    }
+    let page = browser.get(&with(&SCOPES.join(" "))).await;
+    for words in &known[..SCOPES.len()] {
+        let item = format!("<li>{words}</li>");
+        assert!(page.text.contains(&item), "{words}: {}", page.text);
+    }
 }
 
 #[tokio::test]

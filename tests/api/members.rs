@@ -194,6 +194,73 @@ async fn insert_reply(member: &SignedIn, title: &str, about: &str) {
         .await;
 }
 
+/// Checks what a member sees in `mdoor_notes`, where it has the note `title`, a reply to it, and a
+/// reply to a note of `other`.
+async fn check_reads(member: &SignedIn, other: &SignedIn, title: &str) {
+    let rows = member
+        .data("{ getMdoorNotes(orderBy: {id: asc}) { title author } }")
+        .await;
+    let own = |title| json!({"title": title, "author": member.id});
+    assert_eq!(
+        rows["getMdoorNotes"],
+        json!([own(title), own("reply"), own("to another")])
+    );
+    let aggregate = member
+        .data("{ getMdoorNotesAggregate { count max { author } } }")
+        .await;
+    assert_eq!(
+        aggregate["getMdoorNotesAggregate"],
+        json!([{"count": 3, "max": {"author": member.id}}])
+    );
+    // The policy also applies to the rows that a filter reads, and to related rows.
+    let filter = "{ getMdoorNotes(where: {mdoorNotes: {title: {like: \"of %\"}}}) { title } }";
+    let filtered = member.data(filter).await;
+    assert_eq!(filtered["getMdoorNotes"], json!([{"title": "reply"}]));
+    let related = "{ getMdoorNotes(orderBy: {id: asc}) \
+        { mdoorNotes { title } mdoorNotesByAbout { title } } }";
+    let related = member.data(related).await;
+    let row =
+        |about: Value, replies: Value| json!({"mdoorNotes": about, "mdoorNotesByAbout": replies});
+    assert_eq!(
+        related["getMdoorNotes"],
+        json!([
+            row(Value::Null, json!([{"title": "reply"}])),
+            row(json!({"title": title}), json!([])),
+            row(Value::Null, json!([])),
+        ])
+    );
+    let call = json!({"jsonrpc": "2.0", "method": "mdoor_mine", "id": 1});
+    let answer = member.post("/api/v4/call", call).await;
+    assert_eq!(
+        answer.body["result"]["data"],
+        json!([{"title": title, "id": member.id, "org": "acme"}]),
+        "{answer:?}"
+    );
+    let call = json!({"jsonrpc": "2.0", "method": "mdoor_take", "id": 1});
+    let answer = member.post("/api/v4/call", call).await.body.to_string();
+    assert_eq!(answer.matches(&member.id).count(), 3, "{answer}");
+    assert!(!answer.contains(&other.id), "{answer}");
+}
+
+/// Checks that members who change or delete all notes reach their own only.
+async fn check_writes(a: &SignedIn, b: &SignedIn) {
+    let titles = async |member: &SignedIn| {
+        let rows = member.data("{ getMdoorNotes(orderBy: {id: asc}) { title } }");
+        rows.await["getMdoorNotes"].clone()
+    };
+    let three = |member: &SignedIn| json!(vec![json!({"author": member.id}); 3]);
+    let of_b = titles(b).await;
+    let update = "mutation { updateMdoorNotes(data: {title: \"changed\", about: null}, \
+        where: {title: {neq: \"\"}}) { author } }";
+    let updated = a.data(update).await;
+    assert_eq!(updated["updateMdoorNotes"], three(a));
+    assert_eq!(titles(b).await, of_b);
+    let delete = "mutation { deleteMdoorNotes(where: {title: {neq: \"\"}}) { author } }";
+    let deleted = b.data(delete).await;
+    assert_eq!(deleted["deleteMdoorNotes"], three(b));
+    assert_eq!(titles(a).await, json!(vec![json!({"title": "changed"}); 3]));
+}
+
 #[tokio::test]
 async fn each_member_sees_only_its_rows() {
     let (a, b) = two("mdoor").await;
@@ -209,44 +276,8 @@ async fn each_member_sees_only_its_rows() {
     assert_eq!(owner("POST", "/api/v4/methods", method).await.status, 201);
     // The members send requests in turn, so that both use the same connections.
     for _ in 0..5 {
-        for (member, title) in [(&a, "of a"), (&b, "of b")] {
-            let rows = member
-                .data("{ getMdoorNotes(orderBy: {id: asc}) { title author } }")
-                .await;
-            let own = |title| json!({"title": title, "author": member.id});
-            assert_eq!(
-                rows["getMdoorNotes"],
-                json!([own(title), own("reply"), own("to another")])
-            );
-            let aggregate = member
-                .data("{ getMdoorNotesAggregate { count max { author } } }")
-                .await;
-            assert_eq!(
-                aggregate["getMdoorNotesAggregate"],
-                json!([{"count": 3, "max": {"author": member.id}}])
-            );
-            let filter =
-                "{ getMdoorNotes(where: {mdoorNotes: {title: {like: \"of %\"}}}) { title } }";
-            // The policy also applies to the rows that the filter reads.
-            let related = member.data(filter).await;
-            assert_eq!(related["getMdoorNotes"], json!([{"title": "reply"}]));
-            let call = json!({"jsonrpc": "2.0", "method": "mdoor_mine", "id": 1});
-            let answer = member.post("/api/v4/call", call).await;
-            assert_eq!(
-                answer.body["result"]["data"],
-                json!([{"title": title, "id": member.id, "org": "acme"}]),
-                "{answer:?}"
-            );
-            let call = json!({"jsonrpc": "2.0", "method": "mdoor_take", "id": 1});
-            let answer = member.post("/api/v4/call", call).await.body.to_string();
-            assert!(answer.contains(&member.id), "{answer}");
-        }
-        assert!(
-            !a.data("{ getMdoorNotes { author } }")
-                .await
-                .to_string()
-                .contains(&b.id)
-        );
+        check_reads(&a, &b, "of a").await;
+        check_reads(&b, &a, "of b").await;
     }
     let steal = format!(
         "mutation {{ insertMdoorNotes(data: {{title: \"x\", author: \"{}\"}}) {{ id }} }}",
@@ -254,6 +285,7 @@ async fn each_member_sees_only_its_rows() {
     );
     let refused = a.post(GRAPHQL, json!({"query": steal})).await;
     assert!(refused.body["errors"].is_array(), "{refused:?}");
+    check_writes(&a, &b).await;
 }
 
 #[tokio::test]

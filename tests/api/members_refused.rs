@@ -1,10 +1,12 @@
-//! Requests that members may not send: SQL, methods of their own, and the management of others.
+//! Requests that members may not send: SQL, methods of their own, and the management of others. And
+//! what they may read over REST.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::members::{USERS, member, two};
+use crate::members::{SignedIn, USERS, member, two};
 use crate::methods::METHODS;
-use crate::service::demo;
+use crate::service::{TextResponse, demo};
 use crate::users::{SQL, owner};
 
 #[tokio::test]
@@ -81,4 +83,86 @@ async fn members_run_no_sql_and_define_nothing() {
             .await;
         assert_eq!(changed.status, status, "{change}: {changed:?}");
     }
+}
+
+/// A response to a `GET` with the token of a member.
+async fn get(member: &SignedIn, path: &str) -> TextResponse {
+    let request = demo().request(Method::GET, path);
+    TextResponse::of(request.bearer_auth(&member.token)).await
+}
+
+/// What members may read, each with a text that the response has.
+const READABLE: [(&str, &str); 9] = [
+    ("/api/v4/sql/schema", "mpath_notes"),
+    ("/api/v4/sql/schema/public", "mpath_notes"),
+    ("/api/v4/methods", "mpath_owner"),
+    ("/api/v4/methods/mpath_owner", "mpath_owner"),
+    ("/api/v4/interfaces", "mpath_owner"),
+    ("/api/v4/openrpc.json", "mpath_owner"),
+    ("/api/graphql/schema/public/sdl", "type MpathNotes"),
+    ("/api/v4/users", "mpath_a"),
+    ("/api/v4/sessions", "mpath_a"),
+];
+
+/// Further requests that only the owner may send: the verb, the path and the body.
+const OWNERS: [(&str, &str, &str); 12] = [
+    ("GET", "/api/v4/audit", ""),
+    ("GET", "/api/v4/activity", ""),
+    ("GET", "/api/v4/tenant", ""),
+    ("GET", "/api/v4/clients", ""),
+    ("GET", "/api/v4/clients/demo-app", ""),
+    ("GET", "/api/v4/issuers", ""),
+    ("POST", "/api/v4/issuers", "{}"),
+    ("GET", "/api/v4/issuers/none", ""),
+    ("POST", "/api/v4/users/mpath_b/token", ""),
+    ("GET", "/api/v4/users/mpath_b/credentials", ""),
+    ("GET", PRIVILEGES, ""),
+    (
+        "PATCH",
+        PRIVILEGES,
+        r#"{"subuser": "alice", "privilege": "write"}"#,
+    ),
+];
+
+const PRIVILEGES: &str = "/api/v4/schemas/public/tables/mpath_notes/privileges";
+
+#[tokio::test]
+async fn members_read_the_descriptions_and_their_own_records_and_manage_nothing() {
+    let (a, b) = two("mpath").await;
+    let method = json!({"method": "mpath_owner", "q": "select 1 as n"});
+    assert_eq!(owner("POST", METHODS, method).await.status, 201);
+    for (path, text) in READABLE {
+        let answer = get(&a, path).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert!(answer.text.contains(text), "{path}: {answer:?}");
+        assert!(!answer.text.contains("mpath_b"), "{path}: {answer:?}");
+    }
+    for (verb, path, body) in OWNERS {
+        let body = serde_json::from_str(body).unwrap_or_default();
+        let answer = demo().rest_with(Some(&a.token), (verb, path), &body).await;
+        let (status, code, _) = answer.error();
+        let expected = (403, "INSUFFICIENT_PRIVILEGES");
+        assert_eq!((status, code), expected, "{verb} {path}");
+    }
+    // A member ends its own sessions only.
+    let list = get(&a, "/api/v4/sessions").await.json();
+    let [session] = list.as_array().unwrap().as_slice() else {
+        panic!("{list}");
+    };
+    assert_eq!(
+        (&session["user"], &session["current"]),
+        (&json!("mpath_a"), &json!(true))
+    );
+    let path = format!("/api/v4/sessions/{}", session["id"].as_str().unwrap());
+    let end = async |member: &SignedIn| {
+        let token = Some(member.token.as_str());
+        demo()
+            .rest_with(token, ("DELETE", &path), &Value::Null)
+            .await
+            .status
+    };
+    assert_eq!((end(&b).await, a.status().await), (404, 200));
+    let others = get(&a, "/api/v4/sessions?user=mpath_b").await;
+    assert_eq!(others.status, 404, "{others:?}");
+    assert_eq!((end(&a).await, a.status().await), (204, 401));
 }

@@ -18,19 +18,38 @@ async fn new(name: &str) -> SignedIn {
     SignedIn::of(name).await
 }
 
+/// A new personal access token of a user.
+async fn personal_token(user: &SignedIn, body: Value) -> SignedIn {
+    let made = user.post("/api/v4/tokens", body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    SignedIn {
+        token: made.body["token"].as_str().unwrap().to_owned(),
+        id: user.id.clone(),
+    }
+}
+
 #[tokio::test]
-async fn a_change_of_what_policies_see_ends_the_sessions() {
+async fn a_change_of_what_policies_see_ends_the_tokens() {
+    for name in ["mtok_group", "mtok_claims", "mtok_password", "mtok_kind"] {
+        new(name).await;
+    }
     for (name, change) in [
         ("mtok_group", json!({"user_group": "mtoken_other"})),
         ("mtok_claims", json!({"properties": {"org": "globex"}})),
         ("mtok_password", json!({"password": "another-password"})),
         ("mtok_kind", json!({"kind": "role"})),
+        ("mtok_kind", json!({"kind": "member"})),
     ] {
-        let signed_in = new(name).await;
-        assert_eq!(signed_in.status().await, 200, "{name}");
-        let changed = patch(name, change).await;
+        let signed_in = SignedIn::of(name).await;
+        let personal = personal_token(&signed_in, json!({"name": "job"})).await;
+        for token in [&signed_in, &personal] {
+            assert_eq!(token.status().await, 200, "{name}");
+        }
+        let changed = patch(name, change.clone()).await;
         assert_eq!(changed.status, 303, "{name}: {changed:?}");
-        assert_eq!(signed_in.status().await, 401, "{name}");
+        for token in [&signed_in, &personal] {
+            assert_eq!(token.status().await, 401, "{name}: {change}");
+        }
     }
     let same = new("mtok_same").await;
     for change in [
@@ -72,12 +91,7 @@ async fn refresh_tokens_personal_tokens_and_introspection_work() {
     };
     assert_eq!(renewed.status().await, 200);
     let personal = json!({"name": "job", "scopes": ["read"]});
-    let made = signed_in.post("/api/v4/tokens", personal).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    let personal = SignedIn {
-        token: made.body["token"].as_str().unwrap().to_owned(),
-        id: signed_in.id.clone(),
-    };
+    let personal = personal_token(&signed_in, personal).await;
     assert_eq!(personal.status().await, 200);
     for token in [&renewed, &personal] {
         let reported = introspected(&token.token).await;

@@ -7,6 +7,7 @@ use crate::audit::all_events;
 use crate::node::{Node, operator};
 use crate::open_connections::OpenConnections;
 use crate::openid_identifiers::introspected;
+use crate::operator::Operator;
 use crate::service::{RestResponse, Service, demo, eventually};
 
 const PATH: &str = "/api/v4/tokens";
@@ -378,6 +379,11 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
             .succeeds(&["token", "list", "shop"], "")
             .contains("nightly")
     );
+    check_refused_commands(&operator, id);
+}
+
+/// Checks which commands about tokens fail, and why. `id` is that of a revoked token.
+fn check_refused_commands(operator: &Operator, id: &str) {
     let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
     assert!(reported.contains("there is no token"), "{reported}");
     for (scopes, expected) in [("read,root", "--scopes root: "), ("", "one scope or more")] {

@@ -317,7 +317,7 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
 }
 
 /// The configuration with the administrator's login, and with a control database that exists.
-fn config(setup: &Setup) -> Config {
+pub(crate) fn config(setup: &Setup) -> Config {
     let mut config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     config.control_database = DatabaseName::new("postgres");
     config

@@ -20,6 +20,8 @@ mod generated;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod judgement_writes;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod locks;

@@ -10,7 +10,7 @@ use tidegate_testkit::{Random, claims_key};
 use tokio_postgres::Client;
 
 use crate::fixture::{Fixture, Listener, Setup};
-use crate::query_log::QueryLog;
+use crate::query_log::{PRIVILEGES, QueryLog};
 
 /// The ids of members, which are UUIDs, so that they can be compared with columns of each type.
 const IDS: [&str; 4] = [
@@ -153,6 +153,58 @@ async fn a_subscription_that_resumes_gets_the_members_own_rows() {
     assert_eq!(second.event().await, "+{\"id\":3}");
     fixture.run("INSERT INTO t VALUES (5, 'north')").await;
     assert_eq!(second.event().await, "+{\"id\":5}");
+}
+
+/// More members than the roles whose rights one query asks for, which are 500.
+const MANY: usize = 600;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_are_asked_once_for_all_members_of_a_group() {
+    let (mut fixture, queries) =
+        QueryLog::fixture("feed_members_rights", &Setup::without_polls()).await;
+    prepare(&mut fixture).await;
+    fixture
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, org text); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY org ON t USING (org = (SELECT tidegate.claim('org')))",
+        )
+        .await;
+    let one = fixture.request("t", &["id"]).await;
+    let subscribing = (0..MANY).map(|number| {
+        let member = Member::new(&format!("m{number}"), &claims(0)).unwrap();
+        let mut request = one.clone();
+        request.login = Login {
+            role_use: RoleUse::Member(Arc::new(member)),
+            ..fixture.login("/group/staff")
+        };
+        fixture.subscribe(request)
+    });
+    let listeners = futures_util::future::join_all(subscribing).await;
+    let mut listeners: Vec<_> = listeners.into_iter().map(Result::unwrap).collect();
+    fixture.run("INSERT INTO t VALUES (1, 'north')").await;
+    for listener in &mut listeners {
+        assert_eq!(listener.event().await, "+{\"id\":1}");
+    }
+    let before = queries.count(PRIVILEGES);
+    fixture
+        .run(
+            "GRANT UPDATE ON t TO \"feed_members_rights/group/staff\";
+             INSERT INTO t VALUES (2, 'north')",
+        )
+        .await;
+    for listener in &mut listeners {
+        assert_eq!(listener.event().await, "+{\"id\":2}");
+    }
+    assert_eq!(queries.count(PRIVILEGES) - before, 1);
+    fixture
+        .run("REVOKE SELECT ON t FROM PUBLIC; INSERT INTO t VALUES (3, 'north')")
+        .await;
+    for listener in &mut listeners {
+        assert_eq!(listener.next().await, Item::Ended(Ended::NotAllowed));
+    }
+    assert_eq!(queries.count(PRIVILEGES) - before, 2);
+    assert_eq!(queries.run_as_users(), 0);
 }
 
 /// Policies. The feed recognises the first [`RECOGNISED`], and must not recognise the others, which

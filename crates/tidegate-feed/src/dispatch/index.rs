@@ -208,3 +208,136 @@ impl Index {
         self.others.iter().for_each(visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+
+    use bytes::Bytes;
+    use parking_lot::Mutex;
+    use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::access::member_rule::MemberRule;
+    use crate::access::privileges::Privileges;
+    use crate::access::rls_policy::{
+        CallerPart, ComparedType, PolicyClause, PolicyEquality, RlsPolicy,
+    };
+    use crate::decode::pgoutput::{PgOutputMessage, Relation, RelationColumn, Tuple, decode};
+    use crate::dispatch::queue::{QueueLimits, event_queue};
+    use crate::event::operation::Operations;
+    use crate::event::selection::Selection;
+
+    /// The policy `owner = (SELECT tidegate.user_id())`.
+    fn policy() -> RlsPolicy {
+        let clause = PolicyClause {
+            permissive: true,
+            condition: "owner = (SELECT tidegate.user_id())".into(),
+            columns: "1".into(),
+            caller: CallerPart::Identity,
+            equality: Some(PolicyEquality {
+                column: "owner".into(),
+                compared: ComparedType::Text,
+                claim: None,
+            }),
+        };
+        let columns = [("1".into(), "owner".into())];
+        RlsPolicy::new(("public", "t"), "", vec![clause], &columns)
+    }
+
+    /// The subscription of the member `m<id>`.
+    fn subscription(id: u64) -> IndexedSubscriber {
+        let policy = policy();
+        let member = Member::new(&format!("m{id}"), "{}").unwrap();
+        let login = Login {
+            database: DatabaseName::new("shop"),
+            role: RoleName::new("shop/group/staff"),
+            role_use: RoleUse::Member(Arc::new(member)),
+        };
+        let privileges = Privileges {
+            schema: "public".into(),
+            name: "t".into(),
+            columns: Vec::new(),
+            primary_key: Arc::default(),
+            fingerprint: "".into(),
+            role_fingerprint: "".into(),
+            depends_on_roles: false,
+            queried_at: Instant::now(),
+            policy: None,
+        };
+        let subscriber = Subscriber {
+            id,
+            tag: 1,
+            relation: 7,
+            name: ("public".into(), "t".into()),
+            operations: Operations::ALL,
+            selection: Arc::new(Selection::of(["owner"])),
+            predicate: None,
+            columns: vec!["owner".into()],
+            old_rows: false,
+            sender: event_queue(QueueLimits::default()).0,
+            metrics: Arc::default(),
+            rls: None,
+            rule: Some(MemberRule::new(&login, &policy).unwrap()),
+            login,
+            privileges: Mutex::new(Arc::new(privileges)),
+            ended: AtomicBool::new(false),
+            last_pushed: AtomicU64::new(0),
+        };
+        IndexedSubscriber {
+            subscriber: Arc::new(subscriber),
+            predicate: None,
+            encoder: 0,
+        }
+    }
+
+    fn schema() -> RelationSchema {
+        let owner = RelationColumn {
+            name: "owner".into(),
+            r#type: Type::TEXT.oid(),
+            in_replica_identity: true,
+        };
+        let relation = Relation {
+            oid: 7,
+            schema: "public".into(),
+            name: "t".into(),
+            full_replica_identity: false,
+            columns: Box::new([owner]),
+        };
+        RelationSchema::new(relation, &HashMap::new())
+    }
+
+    /// A new row with this owner.
+    fn row(owner: &str) -> Tuple {
+        let length = u32::try_from(owner.len()).unwrap().to_be_bytes();
+        let message = [&b"I\0\0\0\x07N\0\x01t"[..], &length[..], owner.as_bytes()].concat();
+        match decode(&Bytes::from(message)).unwrap() {
+            PgOutputMessage::Insert { new, .. } => new,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_row_visits_the_subscription_of_its_member_and_no_other() {
+        let schema = schema();
+        let mut index = Index::default();
+        for id in 0..1_000 {
+            index.insert(&subscription(id), Some(&schema));
+        }
+        let visited = |index: &Index, owner: &str| {
+            let (schema, tuple) = (&schema, &row(owner));
+            let mut ids = Vec::new();
+            index.for_each_candidate(Row { schema, tuple }, &mut |one| {
+                ids.push(one.subscriber.id);
+            });
+            ids
+        };
+        assert_eq!(visited(&index, "m7"), [7]);
+        assert_eq!(visited(&index, "m999"), [999]);
+        assert_eq!(visited(&index, "m1000"), Vec::<u64>::new());
+        index.remove(&subscription(7).subscriber);
+        assert_eq!(visited(&index, "m7"), Vec::<u64>::new());
+        assert_eq!(visited(&index, "m8"), [8]);
+    }
+}
