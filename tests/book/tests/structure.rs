@@ -165,8 +165,9 @@ fn llms() -> String {
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
     let mut text = String::from(
         "# Tidegate\n\n> Runs in front of PostgreSQL and turns every table, statement and change \
-         into an API: GraphQL, SQL over HTTP, JSON-RPC, change events and OAuth 2.0. Every user is \
-         a PostgreSQL role; grants and row level security decide.\n",
+         into an API: GraphQL, SQL over HTTP, JSON-RPC, change events and OAuth 2.0. Every request \
+         runs as a PostgreSQL role, that of its user or of a group of members; grants and row \
+         level security decide.\n",
     );
     for line in summary.lines() {
         if let Some(part) = line.strip_prefix("# ").filter(|part| *part != "Summary") {
