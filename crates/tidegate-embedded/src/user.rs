@@ -38,9 +38,10 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Chooses the current user, unless it is root. For root, chooses the owner of the directory
-    /// `data` if that directory exists and does not belong to root, and otherwise `postgres` or
-    /// `nobody`.
+    /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless it
+    /// is root, which PostgreSQL refuses. For root it is the owner of the directory `data`, if that
+    /// directory exists and does not belong to root. Otherwise it is the user `postgres`, or the
+    /// user `nobody` if there is no user `postgres`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

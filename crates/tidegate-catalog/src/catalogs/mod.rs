@@ -48,8 +48,8 @@ pub trait DdlCounter: Send + Sync {
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
-/// What the cache knows about a database: whether the database reports the DDL that its functions
-/// and triggers run.
+/// Whether a database reports the DDL that its functions and triggers run, as far as the cache
+/// knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DdlVisibility {
     /// It is not known whether the database reports DDL, so any statement may have run DDL.

@@ -139,8 +139,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column (`attnum`). `None` stands for the number of the previous column
-    /// plus 1, or for 1 in the first column.
+    /// The number of the column (`attnum`). If it is `None`, the column has the number after that
+    /// of the previous column, and the first column has 1.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,

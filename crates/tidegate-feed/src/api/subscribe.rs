@@ -158,8 +158,8 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// Where the subscription starts: at the next commit if `after` is `None`, after this cursor, or
-/// with a gap if the changes after the cursor are not available.
+/// Returns where the subscription starts. Without a cursor it starts at the next commit. With the
+/// cursor `after` it starts after it, or with a gap if the changes after it are not available.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,

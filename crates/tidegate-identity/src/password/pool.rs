@@ -61,10 +61,10 @@ impl Pool {
         answer.await.map_err(|_| Error::HasherFailed)
     }
 
-    /// Queues one job of a long series, such as one of many passwords to hash. All calls of this
-    /// function together have at most one job per thread queued or running; a further call waits.
-    /// So a job of [`Self::run`] waits only for a few of these jobs. Returns the receiver of the
-    /// result; the job is skipped if the receiver is dropped first.
+    /// Queues one job of a long series, such as one of many passwords to hash. At most as many jobs
+    /// of such series are queued or running as the pool has threads, and further calls wait. This
+    /// keeps the queue short for the jobs of [`Self::run`]. Returns a receiver for the result. If
+    /// the receiver is dropped before the job starts, the job is skipped.
     ///
     /// Errors: [`Error::Busy`] when the queue is full.
     pub(crate) async fn submit_in_turn<T: Send + 'static>(

@@ -10,7 +10,7 @@ use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use super::Cast;
 use crate::operation::{AggregateFunction, Subfield};
 
-/// Stands for the absence of a row or slot where the index of a row or slot is expected.
+/// The index that means: no row, or no slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A program that turns the rows of a statement into JSON text. Its instructions are in the order

@@ -26,7 +26,8 @@ pub struct Credential {
     /// The state of the login ([`LOGIN_STATE`]); `None` if it was not read.
     /// [`crate::UserExecutor::check_logins`] compares it with the current state.
     pub state: Option<String>,
-    /// What is known to prevent the login to the database with the right password, if anything.
+    /// Whether PostgreSQL would admit the role to the database if the password is right, as far as
+    /// the service knows.
     pub admission: Admission,
 }
 

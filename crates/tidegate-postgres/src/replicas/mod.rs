@@ -1,9 +1,9 @@
 //! Replicas: standbys that answer reads.
 //!
 //! A read goes to a replica only if the replica has replayed everything that the read must see. A
-//! task for each replica keeps track of the position up to which the replica has replayed the WAL,
-//! so no read has to query this position. If no replica is far enough, or a replica fails, the read
-//! runs on the primary.
+//! task for each replica regularly queries up to which position the replica has replayed the WAL.
+//! Reads use the result of this task and send no query of their own for it. If no replica has
+//! replayed enough, or a replica fails, the read runs on the primary.
 
 mod decisions;
 mod executor;

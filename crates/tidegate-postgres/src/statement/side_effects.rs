@@ -46,9 +46,9 @@ impl SideEffects {
     }
 }
 
-/// What is known about whether names resolve as at the start of the session: with the same
-/// `search_path`, the same role, and no temporary tables. Each variant is further from the initial
-/// state than the variant before it.
+/// Whether names resolve as at the start of the session, as far as the service knows. They do if the
+/// `search_path` and the role are the same and there are no temporary tables. Each variant is
+/// further from the initial state than the variant before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {
     /// Names resolve as at the start of the session.

@@ -71,8 +71,8 @@ impl IssuerAdmin {
 
     /// Adds all issuers or none. Returns the names of the issuers. After an error, drops the
     /// issuers that it has already added. If dropping an issuer fails too, returns the error of the
-    /// drop, and some of the added issuers remain. `listed` says whether the request has an array,
-    /// so that an error gets an index.
+    /// drop, and some of the added issuers remain. `listed` says whether the request is an array;
+    /// an error then names the index of its issuer.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {
