@@ -8,7 +8,7 @@ pub mod config;
 mod connect_error;
 mod host;
 mod login;
-mod paths;
+mod redact_paths;
 pub mod rejection;
 mod startup;
 pub mod stream;
