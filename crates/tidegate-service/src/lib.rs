@@ -54,7 +54,8 @@ pub use wal_server::{PrimaryWal, StandbyFault, StandbyWal, WrittenWal};
 
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{
-    Backend, Config, ConnectError, SESSIONS, TerminateOutcome, Terminator, is_lock_table_full,
+    Backend, BackendTerminator, Config, ConnectError, SESSIONS, TerminateOutcome,
+    is_lock_table_full,
 };
 
 use connect::{CATALOG, CONTROL};
@@ -356,7 +357,7 @@ impl Executor for ServiceConnections {
     }
 }
 
-impl Terminator for ServiceConnections {
+impl BackendTerminator for ServiceConnections {
     fn lock_table_is_full(&self) {
         self.lock_table.request();
     }

@@ -25,4 +25,4 @@ pub use connect_error::{
 };
 pub use login::{LoggedIn, log_in};
 pub use startup::StartupParameters;
-pub use terminator::{Backend, TerminateOutcome, Terminator};
+pub use terminator::{Backend, BackendTerminator, TerminateOutcome};

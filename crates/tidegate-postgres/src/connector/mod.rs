@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
 use tidegate_sql::BoxFuture;
 use tidegate_wire::{
-    Config, ConnectError, Secret, StartupParameters, Terminator, is_lock_table_error,
+    BackendTerminator, Config, ConnectError, Secret, StartupParameters, is_lock_table_error,
 };
 
 use crate::connection::{Connection, ConnectionState};
@@ -77,7 +77,7 @@ pub trait Credentials: Send + Sync {
 pub struct RoleConnector {
     config: Arc<Config>,
     credentials: Arc<dyn Credentials>,
-    terminator: Arc<dyn Terminator>,
+    terminator: Arc<dyn BackendTerminator>,
     logins: Arc<LoginStates>,
     /// Whether connections to a standby are reused.
     for_replica: bool,
@@ -88,7 +88,7 @@ impl RoleConnector {
     pub fn new(
         config: Arc<Config>,
         credentials: Arc<dyn Credentials>,
-        terminator: Arc<dyn Terminator>,
+        terminator: Arc<dyn BackendTerminator>,
     ) -> Self {
         Self {
             config,
@@ -114,7 +114,7 @@ impl RoleConnector {
     }
 
     /// Terminates backends that do not react to a cancel request.
-    pub(crate) fn terminator(&self) -> &Arc<dyn Terminator> {
+    pub(crate) fn terminator(&self) -> &Arc<dyn BackendTerminator> {
         &self.terminator
     }
 
