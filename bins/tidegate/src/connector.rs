@@ -7,7 +7,7 @@ use tidegate_postgres::RoleConnector;
 use tidegate_sql::Executor;
 use tidegate_wire::{BackendTerminator, Config};
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::service::Service;
 
 /// Creates a connector to the primary. `version` is PostgreSQL's `server_version_num`.
