@@ -211,14 +211,14 @@ impl<K: Connector> State<K> {
         }
         self.refuse(key, &refused, actions);
         if !matches!(failure, OpenError::Internal(_)) {
-            self.remember_refusal(key, now + REFUSAL_DELAY, refused);
+            self.store_refusal(key, now + REFUSAL_DELAY, refused);
         }
         false
     }
 
     /// Stores an error. Until `until`, new requests of the role that would have to wait for a
     /// connection fail with this error.
-    fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
+    fn store_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
 
