@@ -172,7 +172,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Pool
 fn report(key: &PoolKey, failure: &OpenError) {
     if let OpenError::Login(cause) = failure {
         let command = key.repair_command();
-        warn!(%key, error = %cause, "PostgreSQL refuses the login of the role; run `{command}`");
+        warn!(%key, error = %cause, command, "PostgreSQL refuses the login of the role");
         return;
     }
     let cause = std::error::Error::source(failure).map_or_else(String::new, ToString::to_string);
