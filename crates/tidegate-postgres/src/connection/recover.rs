@@ -106,13 +106,19 @@ impl Connection {
             cancel,
             self.drain(Instant::now() + CANCEL_TIMEOUT, Errors::Expected)
         );
-        if !matches!(outcome, Ok(Ok(()))) {
-            tracing::warn!(backend = self.backend().process_id, "cancel request failed");
+        let error = match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(elapsed) => Some(elapsed.to_string()),
+        };
+        if let Some(error) = &error {
+            let backend = self.backend().process_id;
+            tracing::warn!(backend, error, "cancel request failed");
         }
         // Only a backend whose connection still works must be terminated. After a failure of the
         // connection the backend ends by itself.
         let runs_on = !drained && !self.session.is_closed();
-        if !drained || !matches!(outcome, Ok(Ok(()))) {
+        if !drained || error.is_some() {
             self.mark_closed();
         }
         if runs_on {
