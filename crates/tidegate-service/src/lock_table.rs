@@ -201,7 +201,7 @@ async fn check_with_timeout(client: &Client, guard: &mut ReserveState) -> bool {
     let outcome = timeout(CHECK_TIMEOUT, check(client, guard)).await;
     let is_ready = matches!(outcome, Ok(Ok(())));
     if !is_ready {
-        warn!(looked = ?outcome, "lock table check failed");
+        warn!(?outcome, "lock table check failed");
     }
     is_ready
 }

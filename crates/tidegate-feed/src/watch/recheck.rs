@@ -214,7 +214,7 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
     }
     for (pair, subscribers) in groups {
         let (error, (role, relation)) = (errors.get(&pair).map(reason), &pair);
-        warn!(%role, relation, error, "could not read policies again; subscriptions under row level security end");
+        warn!(database = %database.name, %role, relation, error, "could not read policies again; subscriptions under row level security end");
         for subscriber in subscribers.iter().filter(|one| one.is_under_policies()) {
             subscriber.end(Ended::Unverified);
             database.hub.detach(subscriber);
@@ -255,7 +255,7 @@ fn apply(
         Err(error) => {
             if let Some(first) = subscribers.first() {
                 let (role, error) = (&first.login.role, reason(&error));
-                warn!(%role, relation = first.relation, error, "could not check privileges");
+                warn!(database = %database.name, %role, relation = first.relation, error, "could not check privileges");
             }
             None
         }
