@@ -5,6 +5,7 @@ mod faults;
 mod functions;
 mod interleaved;
 mod many;
+mod messages;
 mod one_caller;
 mod outage;
 mod pipelines;
