@@ -14,7 +14,7 @@ const EVIL: &str = "create trigger evil before insert on notes for each row \
     execute function suppress_redundant_updates_trigger()";
 
 /// Creates the table that all users write. Returns the tokens of alice and mallory.
-async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
+pub(crate) async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
     let inside = operator.root("shop").await;
     for user in ["alice", "bob", "mallory"] {
         let create = ["user", "create", "shop", user, "--password-file", "-"];
@@ -49,7 +49,7 @@ async fn shares(operator: &Operator) -> bool {
 }
 
 /// Waits until alice's statements run on a shared connection.
-async fn wait_for_sharing(operator: &Operator, node: &Node, alice: &str) {
+pub(crate) async fn wait_for_sharing(operator: &Operator, node: &Node, alice: &str) {
     eventually("alice shares a connection", || async {
         let end = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
             WHERE usename LIKE 'shop/%'";
