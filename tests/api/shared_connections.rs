@@ -16,7 +16,7 @@ const EVIL: &str = "create trigger evil before insert on notes for each statemen
     execute function suppress_redundant_updates_trigger()";
 
 /// Creates the table that all users write. Returns the tokens of alice and mallory.
-async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
+pub(crate) async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
     let inside = operator.root("shop").await;
     for user in ["alice", "bob", "mallory"] {
         let create = ["user", "create", "shop", user, "--password-file", "-"];
@@ -64,7 +64,7 @@ async fn end_sessions(operator: &Operator, roles: &str) {
 }
 
 /// Waits until alice's statements run on a shared connection.
-async fn wait_for_sharing(operator: &Operator, node: &Node, alice: &str) {
+pub(crate) async fn wait_for_sharing(operator: &Operator, node: &Node, alice: &str) {
     eventually("alice shares a connection", || async {
         end_sessions(operator, "shop/%").await;
         insert(node, alice).await;
@@ -288,5 +288,49 @@ async fn a_locked_authenticator_is_logged_and_no_request_waits() {
     sharing.ends(&DROPPED).await;
     operator.succeeds(&["user", "repair", "shop", "--all"], "");
     sharing.resumes().await;
+    node.stop();
+}
+
+/// A tenant of a release without authenticators, which reads while a node creates them.
+#[tokio::test]
+async fn a_node_that_starts_creates_authenticators_while_it_serves() {
+    let operator = operator().await;
+    let create = ["user", "create", "shop", "alice", "--password-file", "-"];
+    operator.succeeds(&create, "alice-password\n");
+    let psql = operator.root("shop").await;
+    let older = "GRANT SELECT ON orders TO \"shop/alice\"; \
+        DROP OWNED BY \"shop/$authenticator1\"; DROP ROLE \"shop/$authenticator1\"; \
+        DROP EVENT TRIGGER tidegate_catalog; DROP SCHEMA tidegate_catalog CASCADE";
+    psql.batch_execute(older).await.unwrap();
+    // A node takes this lock before it creates authenticators.
+    let home = operator.root("postgres").await;
+    let key = "(hashtextextended('tidegate authenticators of shop', 0))";
+    let lock = format!("SELECT pg_advisory_lock{key}");
+    home.batch_execute(&lock).await.unwrap();
+    let node = Node::start(&operator).await;
+    let alice = node.sign_in("shop", "alice", "alice-password").await;
+    let read = async || {
+        let query = json!({"query": "{ getOrders { id } }"});
+        let token = alice["access_token"].as_str();
+        let (_, answer) = node.post("/api/graphql/schema/public", token, query).await;
+        let rows = answer["data"]["getOrders"].as_array();
+        assert_eq!(rows.map(Vec::len), Some(1), "{answer}");
+    };
+    let waiting = "SELECT count(*)::text FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND wait_event = 'advisory'";
+    eventually("the node waits for the lock", async || {
+        read().await;
+        operator.value(waiting).await != "0"
+    })
+    .await;
+    read().await;
+    assert!(!shares(&operator).await);
+    let unlock = format!("SELECT pg_advisory_unlock{key}");
+    home.batch_execute(&unlock).await.unwrap();
+    eventually("alice shares a connection", async || {
+        read().await;
+        shares(&operator).await
+    })
+    .await;
     node.stop();
 }
