@@ -98,6 +98,14 @@ export async function complete(ms = 30_000) {
   }
 }
 
+// Waits for another event of each subscriber, so that a silence that lasts until now counts until it ends.
+// Returns their longest time without an event since `since` (`performance.now()`), in milliseconds.
+export async function silence(since, subscribers = cluster.subscribers) {
+  const now = performance.now();
+  await eventually("events go on", () => subscribers.every((it) => it.times.at(-1) > now), 60_000);
+  return Math.round(Math.max(...subscribers.map((it) => it.longestSilence(since))));
+}
+
 export async function reader() {
   return eventually("a node reads", async () => {
     for (const node of cluster.nodes) if (await node.reads().catch(() => false)) return node;

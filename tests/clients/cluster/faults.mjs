@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 
-import { cluster, complete, goHome, nats, reader, startNode, underLoad } from "./cluster.mjs";
-import { eventually, sleep } from "./processes.mjs";
+import { cluster, complete, goHome, nats, reader, silence, startNode, underLoad } from "./cluster.mjs";
+import { sleep } from "./processes.mjs";
 import { freezePostgresql, restartPostgresql } from "./server.mjs";
 
 // The longest time without an event, in milliseconds. The subscribers of a node that is killed or frozen
@@ -113,14 +113,14 @@ export async function soak(count) {
   // The silences after the faults of each kind.
   const silences = {};
   for (const [index, name] of choose(count).entries()) {
-    const silence = await underLoad(() => cause(name));
-    (silences[name] ??= []).push(silence);
+    const longest = await underLoad(() => cause(name));
+    (silences[name] ??= []).push(longest);
     const began = Date.now();
     await complete(60_000).catch((error) => {
       error.message = `after ${name}, fault ${index + 1}: ${error.message}`;
       throw error;
     });
-    console.log(`${index + 1} ${name}: silence of ${silence} ms, complete after ${Date.now() - began} ms`);
+    console.log(`${index + 1} ${name}: silence of ${longest} ms, complete after ${Date.now() - began} ms`);
     await goHome();
   }
   checkSilences(silences);
@@ -147,8 +147,8 @@ async function cause(name) {
   const { victim, since = began } = (await faults[name].cause()) ?? {};
   await sleep(1000 + Math.random() * 1000);
   const others = cluster.subscribers.filter((it) => !victim || homes.get(it) !== victim);
-  // A silence that lasts until now counts until it ends.
-  const ended = performance.now();
-  await eventually(`events go on after ${name}`, () => others.every((it) => it.times.at(-1) > ended), 60_000);
-  return Math.round(Math.max(...others.map((it) => it.longestSilence(since))));
+  return silence(since, others).catch((error) => {
+    error.message = `after ${name}: ${error.message}`;
+    throw error;
+  });
 }
