@@ -20,6 +20,8 @@ export const LONGEST = {
   // After any fault. A machine that is busy with something else may delay single events.
   ever: 10_000,
 };
+// In the long run nine of ten silences are at most this many times the limit of their kind.
+const MOST = 1.5;
 const { died, frozen, postgresql } = LONGEST;
 
 const oneOf = (all) => all[Math.floor(Math.random() * all.length)];
@@ -141,9 +143,12 @@ function checkSilences(silences) {
     const measured = all.filter((it) => it.isMeasured).map((it) => it.longest);
     measured.sort((one, other) => one - other);
     const at = (part) => measured[Math.ceil(measured.length * part) - 1];
-    const median = at(0.5);
-    console.log(`${all.length} ${name}: silence of ${median} ms (median, of ${limit}), at most ${longest} ms`);
-    if (!(median <= limit && longest <= LONGEST.ever)) late.push(name);
+    const [median, most] = [at(0.5), at(0.9)];
+    const text = `silence of ${median} ms (median, of ${limit}), ${most} ms (90 %), at most ${longest} ms`;
+    console.log(`${all.length} ${name}: ${text}`);
+    // In the short run a kind comes once or twice, and 90 % are all of them.
+    const isLate = process.env.CLUSTER_SOAK && most > limit * MOST;
+    if (!(median <= limit && longest <= LONGEST.ever) || isLate) late.push(name);
   }
   assert.deepEqual(late, [], "events came late");
 }
