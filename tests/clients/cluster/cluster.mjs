@@ -42,6 +42,16 @@ export async function startNode(name, more = {}) {
   return node;
 }
 
+// Kills all nodes, calls `away`, and starts nodes of the same names.
+export async function killAll(away = async () => {}) {
+  const before = cluster.nodes;
+  cluster.nodes = [];
+  await Promise.all(before.map((it) => it.stop("SIGKILL")));
+  await away();
+  for (const { name } of before) await startNode(name);
+  for (const it of cluster.subscribers) it.own = cluster.nodes[before.indexOf(it.own)];
+}
+
 // Each subscriber goes back to its own node. One that is just connecting may still choose another.
 export async function goHome() {
   for (const it of cluster.subscribers) {

@@ -11,6 +11,8 @@ import {
   cluster,
   complete,
   demo,
+  goHome,
+  killAll,
   nats,
   oneStream,
   SECRET,
@@ -21,7 +23,7 @@ import {
 } from "./cluster.mjs";
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
 import { LONGEST } from "./faults.mjs";
-import { eventually, freePort, NATS_SERVER, Node, sleep } from "./processes.mjs";
+import { eventually, freePort, NATS_SERVER, Node, psql, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
 // Starts a server that belongs to no cluster.
@@ -30,6 +32,31 @@ function startAlone(port, ...options) {
   const server = spawn(NATS_SERVER, args, { stdio: "ignore" });
   process.on("exit", () => server.kill("SIGKILL"));
   return server;
+}
+
+// Returns when the slot begins after the commit of a cursor (a digit, the log, the commit, the index).
+async function slotPasses(cursor) {
+  const commit = BigInt(`0x${cursor.slice(9, 25)}`);
+  const begin = "SELECT confirmed_flush_lsn - '0/0' :: pg_lsn FROM pg_replication_slots";
+  await eventually("the slot begins after the cursor", async () => BigInt((await psql(demo, begin))[0]) > commit);
+}
+
+const awaySubscriber = () =>
+  new Subscriber("a subscriber that was away", () => cluster.nodes, undefined, cluster.bearer);
+
+// Kills all nodes, which have the last changes in memory, and calls `away` before they start again. Returns
+// the ids and gaps that a subscriber with this cursor gets at one of them.
+async function comeBack(cursor, away) {
+  const back = awaySubscriber();
+  back.cursor = cursor;
+  await underLoad(async () => {
+    await killAll(away);
+    await eventually("it goes on", () => back.ids.length + back.resyncs.length > 0);
+  });
+  await complete();
+  await eventually("it has the last row", () => back.ids.at(-1) === cluster.written);
+  await back.end();
+  return back;
 }
 
 export const natsSteps = {
@@ -95,6 +122,34 @@ export const natsSteps = {
     }
     await oneStream();
     await busWorks();
+  },
+
+  async "a cursor that PostgreSQL no longer has is complete from JetStream, and a gap without it"() {
+    const early = awaySubscriber();
+    await underLoad(async () => {
+      await eventually("it has a cursor", () => early.cursor);
+      await early.end();
+      await slotPasses(early.cursor);
+    });
+    const next = early.ids.at(-1) + 1;
+    const whole = await comeBack(early.cursor);
+    assert.deepEqual(whole.resyncs, []);
+    assert.deepEqual(whole.ids, Array.from(whole.ids, (_, index) => next + index));
+    let fetched = 0;
+    for (const node of cluster.nodes) fetched += await node.metric("tidegate_bus_from_store_total");
+    assert(fetched > 0, "no node read from JetStream");
+    const lost = await comeBack(early.cursor, async () => {
+      await nats.stop();
+      await nats.forget();
+      await nats.start();
+    });
+    assert.deepEqual(lost.resyncs.map((it) => it.reason), ["expired"]);
+    const [first] = lost.ids;
+    assert(first > next, `${first}`);
+    assert.deepEqual(lost.ids, Array.from(lost.ids, (_, index) => first + index));
+    await goHome();
+    await busWorks();
+    await oneStream();
   },
 
   async "JetStream without room is said, and events come live"() {
