@@ -9,6 +9,7 @@ import { natsSteps } from "./nats.mjs";
 import { networkSteps } from "./network.mjs";
 import { nodesSteps } from "./nodes.mjs";
 import { postgresqlSteps } from "./postgresql.mjs";
+import { rightsSteps } from "./rights.mjs";
 import { upgradeSteps } from "./upgrade.mjs";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
@@ -33,7 +34,15 @@ async function run([name, step]) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...networkSteps, ...upgradeSteps };
+const steps = {
+  ...nodesSteps,
+  ...rightsSteps,
+  ...natsSteps,
+  ...diskSteps,
+  ...postgresqlSteps,
+  ...networkSteps,
+  ...upgradeSteps,
+};
 const faults = only === "soak" ? count : 20;
 steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 const isOfNats = only === "nats";
