@@ -3,6 +3,7 @@
 // NATS fails, or `soak` and a number of faults.
 
 import { cluster, nats, start, stop } from "./cluster.mjs";
+import { databasesSteps } from "./databases.mjs";
 import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
@@ -37,6 +38,7 @@ const [, , only, count] = process.argv;
 const steps = {
   ...nodesSteps,
   ...rightsSteps,
+  ...databasesSteps,
   ...natsSteps,
   ...diskSteps,
   ...postgresqlSteps,
