@@ -49,12 +49,11 @@ async function killReader() {
   });
   console.log(`  the next event came ${silence} ms after the kill`);
   await complete();
-  const { nodes, readers } = await eventually("the status shows the other nodes", async () => {
-    const now = await status();
-    return now.nodes.length === cluster.nodes.length && now.readers.length === 1 && now;
+  await eventually(`the status shows another reader than ${id}, which is gone`, async () => {
+    const { nodes, readers } = await status();
+    const ids = nodes.map((it) => it.id);
+    return !ids.includes(id) && readers.length === 1 && ids.includes(readers[0].node);
   });
-  const ids = nodes.map((it) => it.id);
-  assert(!ids.includes(id) && ids.includes(readers[0].node), `${id} was killed: ${JSON.stringify(readers)}`);
   const again = await startNode(victim.name);
   for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
   await goHome();
@@ -72,7 +71,6 @@ export const nodesSteps = {
     });
     assert.equal(readers.length, 1);
     assert.equal(readers[0].database, "demo");
-    assert.equal(nodes.length, cluster.nodes.length);
     assert(nodes.some((it) => it.id === readers[0].node), JSON.stringify(readers));
     assert.deepEqual([bus.expected_copies, bus.problem], [3, null]);
     assert.equal((await status({})).bus, null);
