@@ -132,21 +132,21 @@ export const natsSteps = {
       await slotPasses(early.cursor);
     });
     const next = early.ids.at(-1) + 1;
-    const whole = await comeBack(early.cursor);
-    assert.deepEqual(whole.resyncs, []);
-    assert.deepEqual(whole.ids, Array.from(whole.ids, (_, index) => next + index));
+    const fromStore = await comeBack(early.cursor);
+    assert.deepEqual(fromStore.resyncs, []);
+    assert.deepEqual(fromStore.ids, Array.from(fromStore.ids, (_, index) => next + index));
     let fetched = 0;
     for (const node of cluster.nodes) fetched += await node.metric("tidegate_bus_from_store_total");
     assert(fetched > 0, "no node read from JetStream");
-    const lost = await comeBack(early.cursor, async () => {
+    const withoutStore = await comeBack(early.cursor, async () => {
       await nats.stop();
       await nats.forget();
       await nats.start();
     });
-    assert.deepEqual(lost.resyncs.map((it) => it.reason), ["expired"]);
-    const [first] = lost.ids;
+    assert.deepEqual(withoutStore.resyncs.map((it) => it.reason), ["expired"]);
+    const [first] = withoutStore.ids;
     assert(first > next, `${first}`);
-    assert.deepEqual(lost.ids, Array.from(lost.ids, (_, index) => first + index));
+    assert.deepEqual(withoutStore.ids, Array.from(withoutStore.ids, (_, index) => first + index));
     await goHome();
     await busWorks();
     await oneStream();

@@ -12,7 +12,7 @@ const role = (name) => `demo/${name}`;
 // A subscription of a person to the notes, at one node.
 class Watcher {
   // The changes, as `INSERT 7`.
-  told = [];
+  events = [];
   gaps = [];
   errors = [];
 
@@ -32,7 +32,7 @@ class Watcher {
     } else if (message.type === "batch") {
       const { full_data: _, ...lists } = message.batch.demo["public.notes"];
       for (const [operation, keys] of Object.entries(lists)) {
-        for (const [, id] of keys) this.told.push(`${operation} ${id}`);
+        for (const [, id] of keys) this.events.push(`${operation} ${id}`);
       }
     } else if (message.type === "resync") {
       this.gaps.push(message.reason);
@@ -41,9 +41,9 @@ class Watcher {
     }
   }
 
-  // The greatest id of a row of which the person was told.
+  // The greatest id of a row in the events.
   get last() {
-    return Math.max(0, ...this.told.map((it) => Number(it.split(" ")[1])));
+    return Math.max(0, ...this.events.map((it) => Number(it.split(" ")[1])));
   }
 }
 
@@ -79,8 +79,8 @@ async function watch() {
 const ownerOf = (id) => PEOPLE[id % PEOPLE.length];
 const insert = (id) => `INSERT INTO notes VALUES (${id}, '${role(ownerOf(id))}')`;
 
-// Inserts and updates rows, and deletes each third. Checks that each person is told of the own rows, and the
-// owner of all.
+// Inserts and updates rows, and deletes each third. Checks that each person gets the events of the own rows,
+// and the owner of the table those of all.
 async function checkChanges(watchers) {
   const changes = [];
   for (let id = 1; id <= 60; id += 1) {
@@ -92,19 +92,19 @@ async function checkChanges(watchers) {
     const own = changes.filter(([id]) => name === "demo" || ownerOf(id) === name);
     const expected = own.map(([id, operation]) => `${operation} ${id}`).sort();
     for (const it of all) {
-      await eventually(`${it.name} is told`, () => it.told.length >= expected.length);
-      assert.deepEqual(it.told.toSorted(), expected, it.name);
+      await eventually(`${it.name} has the events`, () => it.events.length >= expected.length);
+      assert.deepEqual(it.events.toSorted(), expected, it.name);
     }
   }
   await psql(demo, "TRUNCATE notes");
   for (const it of Object.values(watchers).flat()) {
-    await eventually(`${it.name} is told of the gap`, () => it.gaps.length > 0);
+    await eventually(`${it.name} gets the gap`, () => it.gaps.length > 0);
     assert.deepEqual([it.gaps, it.errors], [["truncated"], []], it.name);
   }
 }
 
-// Takes the right of one person and the policy of the other while rows are written. Checks that neither is
-// told of a row that was written after that, at any node.
+// Takes the right of one person and the policy of the other while rows are written. Checks that neither gets
+// an event of a row that was written after that, at any node.
 async function checkRevoked({ demo: all, rita, sam }) {
   let [begun, isRunning] = [100, true];
   const writer = (async () => {
@@ -129,14 +129,14 @@ async function checkRevoked({ demo: all, rita, sam }) {
   await eventually("the subscriptions without the right end", () => rita.every((it) => it.errors.length > 0));
   isRunning = false;
   await writer;
-  await eventually("the owner is told", () => all.every((it) => it.last === begun));
+  await eventually("the owner of the table has all events", () => all.every((it) => it.last === begun));
   for (const it of rita) {
     assert(it.last <= revoked, `${it.name}: row ${it.last}, the right was gone before ${revoked + 1}`);
     assert.deepEqual(it.errors, ["not_allowed"], it.name);
   }
   for (const it of sam) {
     assert(it.last <= hidden, `${it.name}: row ${it.last}, the policy was another before ${hidden + 1}`);
-    assert(!it.told.some((told) => ownerOf(Number(told.split(" ")[1])) !== "sam"), it.name);
+    assert(!it.events.some((event) => ownerOf(Number(event.split(" ")[1])) !== "sam"), it.name);
     assert.deepEqual(it.errors, [], it.name);
   }
 }
