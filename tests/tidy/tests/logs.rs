@@ -102,13 +102,11 @@ fn logged(code: &str) -> BTreeSet<Entry> {
 
 /// The code spans of a table cell.
 fn spans(cell: &str) -> Vec<String> {
-    match cell.strip_prefix("``") {
-        Some(span) => vec![span.trim_end_matches('`').trim().to_owned()],
-        None => {
-            let spans = cell.split('`').skip(1).step_by(2);
-            spans.map(str::to_owned).collect()
-        }
+    if let Some(span) = cell.strip_prefix("``") {
+        return vec![span.trim_end_matches('`').trim().to_owned()];
     }
+    let spans = cell.split('`').skip(1).step_by(2);
+    spans.map(str::to_owned).collect()
 }
 
 /// The messages in the document, from the second cell of each table row, with the fields in the
