@@ -15,7 +15,7 @@ const LOGIN: &str = "(select usename::text from pg_stat_activity where pid = pg_
 
 /// Attack `place`, which switches to the role of the owner `shop`.
 fn escape(place: usize) -> String {
-    escape.replace("demo", "shop")
+    ESCAPES[place].replace("demo", "shop")
 }
 
 /// The definitions of the owner. For each attack there are two tables. Inserting a row with
@@ -57,7 +57,7 @@ fn definitions() -> String {
 fn methods() -> Value {
     let who = format!("select current_user::text as role, {LOGIN} as login");
     let mut methods = vec![json!({"method": "who", "q": who})];
-    for (place, escape) in ESCAPES.iter().enumerate() {
+    for place in 0..ESCAPES.len() {
         let lure = format!("insert into lure{place} (attack) values (:a) returning login");
         let queue = format!("select queue{place}(:a) as login");
         methods.push(json!({"method": format!("lure{place}"), "q": lure}));
@@ -102,18 +102,18 @@ async fn a3_and_c2_no_trigger_leaves_a_shared_connection() {
     let owner = owner["access_token"].as_str();
     node.post("/api/v4/methods", owner, methods()).await;
     wait_for_sharing(&operator, &node, &alice).await;
-    for (place, escape) in ESCAPES.iter().enumerate() {
+    for place in 0..ESCAPES.len() {
         // Without the attack, the same statements succeed on a shared connection.
         for (attack, expected) in [(false, "shop/$authenticator1"), (true, "42501")] {
             for table in ["lure", "late"] {
                 let table = format!("{table}{place}");
                 let done = by_graphql(&node, &alice, &table, attack).await;
-                assert_eq!(done, expected, "{table}: {}", escape);
+                assert_eq!(done, expected, "{table}: {}", ESCAPES[place]);
             }
             for method in ["lure", "queue"] {
                 let method = format!("{method}{place}");
                 let done = by_call(&node, &alice, &method, attack).await;
-                assert_eq!(done, expected, "{method}: {}", escape);
+                assert_eq!(done, expected, "{method}: {}", ESCAPES[place]);
                 let request = json!({"jsonrpc": "2.0", "id": 1, "method": "who"});
                 let (_, who) = node.post("/api/v4/call", Some(&alice), request).await;
                 let expected = json!([{"role": "shop/alice", "login": "shop/$authenticator1"}]);
@@ -125,7 +125,7 @@ async fn a3_and_c2_no_trigger_leaves_a_shared_connection() {
                   + (SELECT count(*) FROM late{place} WHERE attack)"
         );
         let row = psql.query_one(&left, &[]).await.unwrap();
-        assert_eq!(row.get::<_, i64>(0), 0, "{}", escape);
+        assert_eq!(row.get::<_, i64>(0), 0, "{}", ESCAPES[place]);
     }
     node.stop();
 }
@@ -137,7 +137,7 @@ async fn a2_and_b_no_statement_over_a_socket_switches_the_role() {
     operator.succeeds(&create, "alice-password\n");
     let node = Node::start(&operator).await;
     let mut socket = socket_at(&node, "alice", "alice-password").await;
-    for (place, escape) in ESCAPES.iter().enumerate() {
+    for place in 0..ESCAPES.len() {
         let q = format!("do $$ begin {}; end $$", escape(place));
         let refused = socket.ask(json!({"id": "attack", "q": q})).await;
         assert_eq!(refused["type"], "error", "{q}: {refused}");
