@@ -25,7 +25,7 @@ fn definitions() -> String {
     let mut sql = format!(
         "SET ROLE shop; CREATE FUNCTION login_name() RETURNS text LANGUAGE sql AS $$ SELECT {LOGIN} $$;"
     );
-    for (place, escape) in ESCAPES.iter().enumerate() {
+    for place in 0..ESCAPES.len() {
         let escape = escape(place);
         for table in ["lure", "late"] {
             write!(
