@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::service::{TextResponse, demo};
 
-/// Statements that switch to another role.
-const ESCAPES: [&str; 6] = [
+/// Statements that switch to the owner's role. In a function, the whole name of the setting
+/// `session_authorization` would end the sharing of connections.
+pub(crate) const ESCAPES: [&str; 6] = [
     "perform set_config('ro'||'le', 'none', true); perform set_config('role', 'demo', true)",
-    "perform set_config('session_authorization', 'demo', true)",
+    "perform set_config('session_'||'authorization', 'demo', true)",
     "execute 'reset role'; execute 'set local role demo'",
     "execute 'set role demo'",
     "execute 'set session authorization default'; execute 'set role demo'",

@@ -116,9 +116,16 @@ async fn run(url: String, load: Arc<Load>) -> BTreeMap<u16, usize> {
     all
 }
 
-fn kill(node: &Node) {
-    let killed = Command::new("kill").args(["-KILL", &node.pid()]).status();
-    assert!(killed.unwrap().success());
+fn signal(node: &Node, signal: &str) {
+    let sent = Command::new("kill").args([signal, &node.pid()]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// How many bytes of WAL the only stream of changes has not confirmed.
+async fn unconfirmed(operator: &Operator) -> i64 {
+    let lag = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), confirmed_flush_lsn)::text \
+               FROM pg_replication_slots WHERE active";
+    operator.value(lag).await.parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -155,7 +162,7 @@ async fn three_nodes_share_the_connections_of_a_postgresql_with_its_defaults() {
         );
     }
     // The other nodes get the connections of a node that died.
-    kill(&first);
+    signal(&first, "-KILL");
     eventually("two nodes are left", async || {
         budgets(&operator) == [TOTAL / 2; 2]
     })
@@ -210,7 +217,16 @@ async fn the_status_names_the_node_that_reads_the_changes_of_a_database() {
     assert_eq!(readers.as_array().unwrap().len(), 1, "{readers}");
     assert_eq!(readers[0]["database"], "shop");
     assert_eq!(readers[0]["node"], nodes[0]["id"]);
-    assert!(readers[0]["lag_bytes"].is_i64());
+    // A node that does not run falls behind by what is written.
+    signal(&node, "-STOP");
+    let least = unconfirmed(&operator).await;
+    let write = "INSERT INTO orders (id) SELECT generate_series(100001, 101000)";
+    inside.batch_execute(write).await.unwrap();
+    let lag = self::status(&operator)["readers"][0]["lag_bytes"].as_i64();
+    let most = unconfirmed(&operator).await;
+    signal(&node, "-CONT");
+    let (lag, least) = (lag.unwrap(), least + 10_000);
+    assert!((least..=most).contains(&lag), "{least} {lag} {most}");
     let text = operator.succeeds(&["cluster", "status"], "");
     let id = nodes[0]["id"].as_str().unwrap();
     assert_eq!(text.matches(id).count(), 2, "{text}");

@@ -14,6 +14,7 @@ mod adoption;
 mod announced_shutdown;
 mod anonymous;
 mod attacks;
+mod attacks_at_doors;
 mod audit;
 mod catalog;
 mod claims;

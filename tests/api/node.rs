@@ -106,6 +106,11 @@ impl Node {
         self.log.all()
     }
 
+    /// How many lines of the log so far contain all parts.
+    pub(crate) fn logged(&self, parts: &[&str]) -> usize {
+        self.log.count(parts)
+    }
+
     /// The process id of the node.
     pub(crate) fn pid(&self) -> String {
         self.process.0.id().to_string()

@@ -73,6 +73,13 @@ impl ProcessOutput {
         None
     }
 
+    /// How many lines of the output so far contain all parts.
+    pub(crate) fn count(&self, parts: &[&str]) -> usize {
+        let text = self.text.lock().unwrap();
+        let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
+        text.lines().filter(has_all).count()
+    }
+
     /// Waits for a line that contains `part`. Returns the output up to it.
     pub(crate) fn wait_for(&self, part: &str) -> String {
         let began = Instant::now();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 use tidegate_testkit::{Random, eventually, soon};
@@ -238,6 +238,40 @@ async fn no_read_fails_while_a_replica_dies_and_comes_back() {
     while let Some(reader) = readers.join_next().await {
         reader.unwrap();
     }
+}
+
+/// The names in a header with a list of headers.
+fn names<'a>(answer: &'a reqwest::Response, header: &str) -> Vec<&'a str> {
+    let list = answer.headers()[header].to_str().unwrap();
+    list.split(',').map(str::trim).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_origin_may_read_positions_and_send_them() {
+    let (_operator, _replica, node) = replicated("0").await;
+    let session = OwnerSession::new(&node).await;
+    let ask = |method| {
+        let request = node
+            .client
+            .request(method, format!("{}/api/v4/sql", node.url));
+        request.header("Origin", "https://app.example")
+    };
+    let preflight = ask(Method::OPTIONS)
+        .header("Access-Control-Request-Method", "POST")
+        .header("Access-Control-Request-Headers", "tidegate-after");
+    let preflight = preflight.send().await.unwrap();
+    assert_eq!(preflight.status(), StatusCode::NO_CONTENT);
+    let allowed = names(&preflight, "access-control-allow-headers");
+    assert!(allowed.contains(&"Tidegate-After"), "{allowed:?}");
+    assert!(allowed.contains(&"Authorization"), "{allowed:?}");
+    let write = json!({"q": "INSERT INTO docs VALUES (1, 'new')"});
+    let write = ask(Method::POST).bearer_auth(&session.token).json(&write);
+    let written = write.send().await.unwrap();
+    assert_eq!(written.status(), StatusCode::OK);
+    assert!(written.headers().contains_key("tidegate-position"));
+    let exposed = names(&written, "access-control-expose-headers");
+    assert!(exposed.contains(&"Tidegate-Position"), "{exposed:?}");
+    assert!(exposed.contains(&"X-Request-Id"), "{exposed:?}");
 }
 
 /// The replicas in the output of `tidegate cluster status`.

@@ -13,7 +13,7 @@ use tidegate_server::{AppBuilder, MetricsSource, Probe};
 use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::metric_label::escape;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -56,9 +56,9 @@ pub(crate) async fn report(settings: &Settings) -> Option<Result<BusReport>> {
     settings.bus_url.as_ref()?;
     let bus = match master_key::read(settings) {
         Ok(master) => bus_settings(&master, settings)?,
-        Err(failure) => return Some(Err(failure)),
+        Err(error) => return Some(Err(error)),
     };
-    Some(BusReport::read(&bus).await.map_err(Failure::Bus))
+    Some(BusReport::read(&bus).await.map_err(CliError::Bus))
 }
 
 /// Shows the state of the bus on `/readyz` and `/metrics`.

@@ -15,7 +15,7 @@ use std::io::Write as _;
 
 use tidegate_admin::is_unprintable;
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 
 pub(crate) use client::run as client;
 pub(crate) use cluster::run as cluster;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tidegate_admin::RoleCredentials;
 use tidegate_postgres::RoleConnector;
 use tidegate_sql::Executor;
-use tidegate_wire::{Config, Terminator};
+use tidegate_wire::{BackendTerminator, Config};
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::service::Service;
 
 /// Creates a connector to the primary. `version` is PostgreSQL's `server_version_num`.
@@ -20,7 +20,7 @@ pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector
 pub(crate) fn connector_to(
     service: &Service,
     config: Arc<Config>,
-    terminator: Arc<dyn Terminator>,
+    terminator: Arc<dyn BackendTerminator>,
 ) -> Result<RoleConnector> {
     connector_with(service, config, terminator, service.server.version)
 }
@@ -28,7 +28,7 @@ pub(crate) fn connector_to(
 fn connector_with(
     service: &Service,
     config: Arc<Config>,
-    terminator: Arc<dyn Terminator>,
+    terminator: Arc<dyn BackendTerminator>,
     version: u32,
 ) -> Result<RoleConnector> {
     let control: Arc<dyn Executor> = service.control.clone();

@@ -12,8 +12,8 @@ use tidegate_embedded::{Cluster, Settings as ClusterSettings};
 use tidegate_server::Graphiql;
 
 use crate::cli;
+use crate::cli_error::{CliError, Result};
 use crate::command::print;
-use crate::failure::{Failure, Result};
 use crate::serve::{Node, Sockets, require_safe_address};
 use crate::service::Service;
 use crate::settings::{Layers, Settings};
@@ -43,7 +43,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         .iter()
         .all(|address| address.ip().is_loopback());
     if !loopback && !settings.insecure_http {
-        return Err(Failure::Usage(LOOPBACK_ONLY.to_owned()));
+        return Err(CliError::Usage(LOOPBACK_ONLY.to_owned()));
     }
     let signals = StopSignals::listen()?;
     let graphiql = graphiql::read(&settings)?;
@@ -93,9 +93,9 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
 
 /// Replaces the error about another master key by an error that suggests a new demo, because the
 /// demo's data can be created again.
-fn explain_other_key(failure: Failure) -> Failure {
-    match failure {
-        Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(
+fn explain_other_key(error: CliError) -> CliError {
+    match error {
+        CliError::Store(tidegate_store::Error::OtherMasterKey) => CliError::Refused(
             "this demo was created with another master.key; restore that file, or \
              start again with --fresh"
                 .to_owned(),

@@ -14,7 +14,7 @@ use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 use tidegate_wire::Config;
 
 use crate::bus;
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidegate_server::Graphiql;
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::ports;
 use crate::settings::Settings;
 
@@ -18,7 +18,7 @@ pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
     };
     let files = files(folder)?;
     let built = Graphiql::new(files, ports::bytes).map_err(|error| {
-        Failure::Usage(format!(
+        CliError::Usage(format!(
             "the setting graphiql_dir names {}, where {error}; `npm run build` in graphiql/ makes \
              such a folder",
             folder.display()
@@ -30,7 +30,7 @@ pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
 fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| Failure::File {
+        move |source| CliError::File {
             action: "read graphiql_dir",
             path,
             source,
@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         };
         size += about.len();
         if size > MAX_BYTES {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "the setting graphiql_dir names {}, which contains far more than GraphiQL",
                 folder.display()
             )));

@@ -27,7 +27,7 @@ pub(crate) async fn provide(
     admin: &Admin,
     accounts: &Accounts,
     database: &DatabaseName,
-) -> crate::failure::Result {
+) -> crate::cli_error::Result {
     let able = admin.group_logins(database).await?;
     let prefix = format!("{database}/group/");
     let able = able

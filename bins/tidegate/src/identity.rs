@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_identity::IdentityProviders;
 use tidegate_oidc::{ProviderSettings, Providers};
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::{Secret, Settings};
 
 /// The identity providers in the settings; `None` if the settings have none.
@@ -32,13 +32,13 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
             found.push(ProviderSettings::openid(label, &issuer.0, id, secret));
         }
         (None, None) => {}
-        (Some(_), None) => return Err(Failure::incomplete("openid_client_id", "openid_issuer")),
-        (None, Some(_)) => return Err(Failure::incomplete("openid_issuer", "openid_client_id")),
+        (Some(_), None) => return Err(CliError::incomplete("openid_client_id", "openid_issuer")),
+        (None, Some(_)) => return Err(CliError::incomplete("openid_issuer", "openid_client_id")),
     }
     if found.is_empty() {
         return Ok(None);
     }
-    let providers = Providers::new(found).map_err(|error| Failure::Usage(error.to_string()))?;
+    let providers = Providers::new(found).map_err(|error| CliError::Usage(error.to_string()))?;
     Ok(Some(Arc::new(providers)))
 }
 
@@ -51,7 +51,7 @@ fn both<'s>(
     match (id, secret) {
         (Some(id), Some(secret)) => Ok(Some((id, &secret.0))),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Failure::incomplete(id_name, secret_name)),
-        (None, Some(_)) => Err(Failure::incomplete(secret_name, id_name)),
+        (Some(_), None) => Err(CliError::incomplete(id_name, secret_name)),
+        (None, Some(_)) => Err(CliError::incomplete(secret_name, id_name)),
     }
 }

@@ -6,10 +6,10 @@ mod builtin_clients;
 mod bus;
 mod catalog_watch;
 mod cli;
+mod cli_error;
 mod command;
 mod connector;
 mod demo;
-mod failure;
 mod feed;
 mod graphiql;
 mod group_logins;
@@ -43,7 +43,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use cli::{Cli, Command};
-use failure::Result;
+use cli_error::Result;
 use service::Service;
 use settings::{Layers, Settings};
 
@@ -86,10 +86,10 @@ fn start(cli: Cli) -> Result {
 fn finished(result: Result) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
+        Err(error) => {
             let mut stderr = std::io::stderr().lock();
-            let _ = writeln!(stderr, "tidegate: {}", command::printable(&failure.text()));
-            failure.exit_code()
+            let _ = writeln!(stderr, "tidegate: {}", command::printable(&error.text()));
+            error.exit_code()
         }
     }
 }

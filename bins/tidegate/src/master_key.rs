@@ -6,21 +6,21 @@ use std::path::Path;
 
 use tidegate_identity::MasterKey;
 
-use crate::failure::{Failure, FileContext, Result};
+use crate::cli_error::{CliError, FileContext, Result};
 use crate::ports;
 use crate::settings::Settings;
 
 /// Reads the master key from the settings, or from the file that the settings name.
 pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     match (&settings.master_key, &settings.master_key_file) {
-        (Some(_), Some(_)) => Err(Failure::Usage(
+        (Some(_), Some(_)) => Err(CliError::Usage(
             "both TIDEGATE_MASTER_KEY and master_key_file are given; keep one of them".to_owned(),
         )),
         (Some(text), None) => MasterKey::parse(&text.0).map_err(|_| {
-            Failure::Usage("TIDEGATE_MASTER_KEY is not 32 bytes in base64url".to_owned())
+            CliError::Usage("TIDEGATE_MASTER_KEY is not 32 bytes in base64url".to_owned())
         }),
         (None, Some(path)) => from_file(path),
-        (None, None) => Err(Failure::Usage(
+        (None, None) => Err(CliError::Usage(
             "there is no master key; make one with `tidegate key init FILE` and name the file in \
              master_key_file"
                 .to_owned(),
@@ -39,7 +39,7 @@ pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
         tracing::warn!(path = %path.display(), "the master key file is readable by other users; run chmod 600");
     }
     MasterKey::parse(&text).map_err(|_| {
-        Failure::Usage(format!(
+        CliError::Usage(format!(
             "{} contains no master key: expected 32 bytes in base64url",
             path.display()
         ))
@@ -62,7 +62,7 @@ pub(crate) fn write(key: &MasterKey, path: &Path) -> Result {
     let file = options.write(true).create_new(true).mode(0o600).open(path);
     let mut file = match file {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Failure::Refused(format!(
+            return Err(CliError::Refused(format!(
                 "{} exists already; a key that is in use must not be lost, so choose another \
                  file",
                 path.display()

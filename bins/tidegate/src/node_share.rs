@@ -13,7 +13,7 @@ use tidegate_service::{
 use tidegate_wire::ConnectError;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::pool::UserPool;
 use crate::ports;
 use crate::service::Service;

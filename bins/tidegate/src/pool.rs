@@ -12,7 +12,7 @@ use tidegate_server::{MetricsSource, Probe};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::Settings;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::failure::{FileContext, Result};
+use crate::cli_error::{FileContext, Result};
 
 /// Replaces a file atomically. Only its owner can read the new file.
 pub(crate) fn replace(path: &Path, text: &str) -> Result {

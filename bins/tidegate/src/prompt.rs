@@ -6,7 +6,7 @@ use std::path::Path;
 use tidegate_identity::Secret;
 
 use crate::cli::{Confirmation, PasswordSource};
-use crate::failure::{Failure, FileContext, Result};
+use crate::cli_error::{CliError, FileContext, Result};
 use crate::terminal::NoEcho;
 
 impl PasswordSource {
@@ -32,7 +32,7 @@ fn first_line(mut reader: impl BufRead, path: &Path) -> Result<Secret> {
     let secret = Secret::new(line.trim_end_matches(['\r', '\n']));
     if secret.is_empty() {
         let path = path.display();
-        return Err(Failure::Usage(format!(
+        return Err(CliError::Usage(format!(
             "the first line of {path} is empty, not a password"
         )));
     }
@@ -41,21 +41,21 @@ fn first_line(mut reader: impl BufRead, path: &Path) -> Result<Secret> {
 
 fn ask(whose: &str) -> Result<Secret> {
     let no_terminal = |_| {
-        Failure::Usage(
+        CliError::Usage(
             "there is no terminal to ask for the password; use --password-file FILE, or - for \
              the standard input"
                 .to_owned(),
         )
     };
     let nothing_typed =
-        |error| Failure::Refused(format!("no password was typed ({error}); nothing was done"));
+        |error| CliError::Refused(format!("no password was typed ({error}); nothing was done"));
     let mut terminal = NoEcho::open().map_err(no_terminal)?;
     let password = terminal
         .ask(&format!("Password of {whose}: "))
         .map_err(nothing_typed)?;
     let again = terminal.ask("The same again: ").map_err(nothing_typed)?;
     if password != again {
-        return Err(Failure::Refused(
+        return Err(CliError::Refused(
             "the two passwords differ; nothing was done".to_owned(),
         ));
     }
@@ -73,7 +73,7 @@ pub(crate) fn agree(question: &str, yes: bool) -> Result {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::Usage(
+        return Err(CliError::Usage(
             "nothing was changed: run the command at a terminal, or with --yes".to_owned(),
         ));
     }
@@ -84,7 +84,7 @@ pub(crate) fn agree(question: &str, yes: bool) -> Result {
     std::io::stdin().lock().read_line(&mut line)?;
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::Refused("nothing was changed".to_owned())),
+        _ => Err(CliError::Refused("nothing was changed".to_owned())),
     }
 }
 
@@ -97,7 +97,7 @@ impl Confirmation {
         }
         let mut stderr = std::io::stderr().lock();
         if !std::io::stdin().is_terminal() {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "{what} is dropped only when its name is typed again or --yes is given"
             )));
         }
@@ -108,7 +108,7 @@ impl Confirmation {
         if line.trim_end_matches(['\r', '\n']) == name {
             return Ok(());
         }
-        Err(Failure::Refused(
+        Err(CliError::Refused(
             "that is another name; nothing was dropped".to_owned(),
         ))
     }

@@ -10,8 +10,8 @@ use tidegate_service::StandbyTerminator;
 use tidegate_sql::BoxFuture;
 use tidegate_wire::Config;
 
+use crate::cli_error::Result;
 use crate::connector::connector_to;
-use crate::failure::Result;
 use crate::metric_label::escape;
 use crate::ports;
 use crate::service::{self, Service};

@@ -20,7 +20,7 @@ use tidegate_wire::backoff::Backoff;
 
 use crate::authenticators::RoleMaintenance;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::feed::{self, FeedStatus};
 use crate::maintenance::Maintenance;
 use crate::node_share::ShareKeeper;
@@ -79,7 +79,7 @@ pub(crate) fn require_safe_address(settings: &Settings) -> Result {
         .iter()
         .all(|address| address.ip().is_loopback());
     if settings.public_url.is_none() && !loopback {
-        return Err(Failure::Usage(
+        return Err(CliError::Usage(
             "the setting public_url is missing: the address at which users reach this service, \
              such as https://api.example.com; it is the issuer of its tokens"
                 .to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn require_safe_address(settings: &Settings) -> Result {
         && url.is_insecure()
         && !settings.insecure_http
     {
-        return Err(Failure::Usage(format!(
+        return Err(CliError::Usage(format!(
             "the setting public_url is {}: passwords and tokens would cross the network in the \
              clear; use https:// (tls_certificate and tls_key, or a proxy named in \
              trusted_proxies), or insecure_http = true for a network that is private",
@@ -101,7 +101,7 @@ pub(crate) fn require_safe_address(settings: &Settings) -> Result {
 
 /// Retries until PostgreSQL is reachable, because after a boot PostgreSQL may start later than the
 /// service.
-async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result<Service> {
+async fn wait_for_postgresql(settings: &Settings, mut outage: CliError) -> Result<Service> {
     let mut backoff = Backoff::new(ports::jitter());
     loop {
         let delay = backoff.fail();
@@ -274,18 +274,18 @@ fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
         (Some(url), Some(from)) => {
             let mail = SmtpMailer::new(&url.0, from);
-            let mail = mail.map_err(|error| Failure::Usage(error.to_string()))?;
+            let mail = mail.map_err(|error| CliError::Usage(error.to_string()))?;
             Ok(Some(Arc::new(mail)))
         }
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Failure::incomplete("smtp_url", "mail_from")),
-        (None, Some(_)) => Err(Failure::incomplete("mail_from", "smtp_url")),
+        (Some(_), None) => Err(CliError::incomplete("smtp_url", "mail_from")),
+        (None, Some(_)) => Err(CliError::incomplete("mail_from", "smtp_url")),
     }
 }
 
 fn fits(number: u64) -> Result<usize> {
     usize::try_from(number)
-        .map_err(|_| Failure::Usage("a limit is too large for this machine".to_owned()))
+        .map_err(|_| CliError::Usage("a limit is too large for this machine".to_owned()))
 }
 
 fn role_limits(roles: &[RoleLimit]) -> Result<Vec<RoleLimits>> {
@@ -334,7 +334,7 @@ fn origins(origins: &[CorsOrigin]) -> Result<Origins> {
     }
     let value = |origin: &CorsOrigin| {
         http::HeaderValue::from_str(&origin.0)
-            .map_err(|_| Failure::Usage(format!("{} is not an origin", origin.0)))
+            .map_err(|_| CliError::Usage(format!("{} is not an origin", origin.0)))
     };
     Ok(Origins::Listed(
         origins.iter().map(value).collect::<Result<_>>()?,

@@ -16,7 +16,7 @@ use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgIssuerStore, PgMethodStore, PgOauthStore, Tenants};
 use tidegate_wire::{Config, TlsMode};
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::group_logins::PgGroupLogins;
 use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
@@ -113,7 +113,7 @@ impl Service {
     /// `App::reload_issuers` is called.
     pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
         let client = DocumentClient::new(self.issuer_network);
-        let client = client.map_err(|error| Failure::Refused(error.to_string()))?;
+        let client = client.map_err(|error| CliError::Refused(error.to_string()))?;
         let registry = Arc::new(IssuerRegistry::new(self.issuers.clone(), client));
         let groups = Arc::new(self.group_logins());
         Ok(app.external_issuers(registry, self.external_issuers(), groups))
@@ -144,7 +144,7 @@ pub(crate) fn pool_settings(capacity: usize, settings: &Settings) -> PoolSetting
 /// The configuration of the cluster in `admin_url`.
 pub(crate) fn config(settings: &Settings) -> Result<Config> {
     let url = settings.admin_url.as_ref().ok_or_else(|| {
-        Failure::Usage(
+        CliError::Usage(
             "the setting admin_url is missing: postgresql://USER:PASSWORD@HOST/postgres of the \
              role that makes databases and roles (`tidegate doctor` says which rights it needs)"
                 .to_owned(),
@@ -171,7 +171,7 @@ pub(crate) fn replica_configs(settings: &Settings) -> Result<Vec<Config>> {
             return Ok(config);
         }
         let text = "each URL of the setting replica_urls must name one host";
-        Err(Failure::Usage(text.to_owned()))
+        Err(CliError::Usage(text.to_owned()))
     };
     settings.replica_urls.iter().map(config).collect()
 }

@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::Result;
+use crate::cli_error::Result;
 
 /// A signal that stops the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use tidegate_server::AppBuilder;
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 
 /// The future that sends the spans.
@@ -18,7 +18,7 @@ pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder
     };
     let clock = crate::ports::clock();
     let (exporter, work) = tidegate_server::Exporter::new(&url.0, "tidegate", clock)
-        .map_err(|error| Failure::Usage(format!("the setting otlp_url: {error}")))?;
+        .map_err(|error| CliError::Usage(format!("the setting otlp_url: {error}")))?;
     Ok((app.spans(std::sync::Arc::new(exporter)), Box::pin(work)))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder
 #[cfg(not(feature = "otlp"))]
 pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder, Traces)> {
     if settings.otlp_url.is_some() {
-        return Err(Failure::Usage(
+        return Err(CliError::Usage(
             "otlp_url is set, and this build cannot send spans; build with `--features otlp`"
                 .to_owned(),
         ));

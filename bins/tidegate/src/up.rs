@@ -16,8 +16,8 @@ use tidegate_admin::doctor::Severity;
 use tidegate_identity::{MasterKey, TenantName};
 use tidegate_oauth::{ClientAuthentication, NewClient};
 
+use crate::cli_error::{CliError, Result};
 use crate::command::{line, print};
-use crate::failure::{Failure, Result};
 use crate::serve::{self, Node, Sockets};
 use crate::service::{self, Service};
 use crate::settings::{Layers, Settings};
@@ -151,7 +151,7 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
         }
     }
     print(text)?;
-    Err(Failure::Refused(format!(
+    Err(CliError::Refused(format!(
         "{missing} thing(s) that the service needs are missing, and nothing was changed; run the \
          SQL above as a superuser, or give the address with another role, and run the command again"
     )))
@@ -161,7 +161,7 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
 /// with this key.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
-        Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(
+        Some(kept) if kept != master.fingerprint() => Err(CliError::Refused(
             "the control database of this cluster was set up with another master key, and nothing \
              was changed; name that key's file with --master-key-file FILE, or another database \
              with --control-database NAME"

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 
 /// The user's data folder: `$XDG_DATA_HOME`, or `~/.local/share`.
 pub(crate) fn data() -> Result<PathBuf> {
     named("XDG_DATA_HOME")
         .or_else(|| named("HOME").map(|home| home.join(".local/share")))
-        .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
+        .ok_or_else(|| CliError::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
 }
 
 /// The user's cache folder: `$XDG_CACHE_HOME`, or `~/.cache`. `None` if neither variable is set.

@@ -116,7 +116,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 // JetStream counts as broken until it has a later message. Therefore such a message
                 // is sent even if there are no further changes.
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
-                reader.look_into_store();
+                reader.check_stored();
                 if needs_kept {
                     database.publish(reader.batcher.progress(), true).await;
                 }
@@ -207,7 +207,7 @@ impl Reader<'_> {
 
     /// Checks in the background whether JetStream has all messages up to the position that the
     /// reader had at the last check. If so, PostgreSQL no longer needs to keep their changes.
-    fn look_into_store(&mut self) {
+    fn check_stored(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;
         let (database, kept) = (self.database.clone(), self.kept.clone());

@@ -1,10 +1,12 @@
 //! A running cluster and its operations.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::panic;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::binaries::Lookup;
 use crate::configuration::check_extra;
@@ -21,6 +23,12 @@ use crate::{orphan, port};
 /// How long PostgreSQL may take to stop in one shutdown mode. After that, the next faster mode is
 /// used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// All ASCII characters except the unreserved ones (RFC 3986, section 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// A private PostgreSQL that is running.
 ///
@@ -325,17 +333,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Percent-encodes everything except RFC 3986's unreserved characters.
+/// Percent-encodes all characters except the unreserved ones.
 fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            write!(encoded, "%{byte:02X}").expect("writing to a String succeeds");
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]

@@ -85,14 +85,15 @@ impl ExecutionFailure {
 
     /// The failure for an error of `tidegate-sql`. `root` is the root field whose statement failed;
     /// `None` if the whole operation failed.
-    fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
+    fn of_sql(error: tidegate_sql::Error, root: Option<usize>, context: &Context<'_>) -> Self {
         // A value does not match the cached type of its column, which may have changed. The
         // executor has cleared its cache of types, so the next attempt loads them again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
         let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
-        match (Error::of_sql(error, anonymous), root) {
+        let error = Error::of_sql(error, context.principal, context.anonymous);
+        match (error, root) {
             (Ok(error), root) if redefined => Self::Redefined(root, error),
             (Ok(error), Some(root)) => Self::Field(root, error),
             (Ok(error), None) => Self::Operation(error),
@@ -281,8 +282,7 @@ impl Request<'_> {
         // The transaction is committed only if the response can be built.
         if let Some(transaction) = uncommitted {
             let committed = transaction.commit().await;
-            committed
-                .map_err(|error| ExecutionFailure::of_sql(error, None, self.context.anonymous))?;
+            committed.map_err(|error| ExecutionFailure::of_sql(error, None, &self.context))?;
         }
         Ok(answer)
     }

@@ -140,7 +140,7 @@ pub struct WriterFailed;
 
 /// The text has more bytes than this limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer is larger than {0} bytes")]
+#[error("the response is larger than {0} bytes")]
 pub struct TooLong(pub u64);
 
 impl ResponseText {

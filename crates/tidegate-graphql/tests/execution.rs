@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::{BufMut, BytesMut};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidegate_graphql::Context;
 use tidegate_sql::{
     Author, BoundStatement, BoxFuture, Commit, Completion, DatabaseError, Description, Error,
@@ -23,7 +23,43 @@ struct Recorder {
     log: Log,
     more: usize,
     sqlstate: Option<&'static str>,
+    /// Whether a statement returns the rows of [`NESTED`] instead.
+    nested: bool,
 }
+
+/// A document whose statement returns rows of two levels.
+const NESTED: &str = "{ getArtists { name albums { title artists { name } } } }";
+
+/// The types of the columns of [`NESTED`]: the number of the row's level; name and key of the
+/// artist; title of the album; key and name of the album's artist.
+const NESTED_TYPES: [Type; 6] = [
+    Type::INT4,
+    Type::TEXT,
+    Type::INT4,
+    Type::TEXT,
+    Type::INT4,
+    Type::TEXT,
+];
+
+/// The rows of [`NESTED`]: an artist and its album.
+const NESTED_ROWS: [[Option<&[u8]>; 6]; 2] = [
+    [
+        Some(&[0, 0, 0, 0]),
+        Some(b"Ann"),
+        Some(&[0, 0, 0, 7]),
+        None,
+        None,
+        None,
+    ],
+    [
+        None,
+        None,
+        Some(&[0, 0, 0, 7]),
+        Some(b"First"),
+        Some(&[0, 0, 0, 7]),
+        Some(b"Ann"),
+    ],
+];
 
 impl Recorder {
     fn record(&self, event: &'static str) {
@@ -39,20 +75,44 @@ impl Recorder {
                 ..DatabaseError::default()
             })));
         }
-        sink.columns(&[Column {
-            name: "name".to_owned(),
-            r#type: Type::TEXT,
-            format: WireFormat::Binary,
-            origin: None,
-        }])?;
-        let mut row = BytesMut::new();
-        let name = format!("Ann{}", "n".repeat(self.more));
-        row.put_i32(i32::try_from(name.len()).unwrap());
-        row.put_slice(name.as_bytes());
-        sink.row(RawRow::new(1, &row).unwrap())?;
+        if self.nested {
+            send(sink, &NESTED_TYPES, NESTED_ROWS.iter().map(|row| &row[..]))?;
+        } else {
+            let name = format!("Ann{}", "n".repeat(self.more));
+            let row = [Some(name.as_bytes())];
+            send(sink, &[Type::TEXT], std::iter::once(&row[..]))?;
+        }
         let affected_rows = Some(1);
         Ok(Completion { affected_rows })
     }
+}
+
+/// Sends the columns of a statement and its rows to a sink.
+fn send<'a>(
+    sink: &mut dyn RowSink,
+    types: &[Type],
+    rows: impl Iterator<Item = &'a [Option<&'a [u8]>]>,
+) -> Result<()> {
+    let columns = types.iter().map(|r#type| Column {
+        name: "name".to_owned(),
+        r#type: r#type.clone(),
+        format: WireFormat::Binary,
+        origin: None,
+    });
+    sink.columns(&columns.collect::<Vec<_>>())?;
+    for values in rows {
+        let mut row = BytesMut::new();
+        for value in values {
+            let Some(bytes) = value else {
+                row.put_i32(-1);
+                continue;
+            };
+            row.put_i32(i32::try_from(bytes.len()).unwrap());
+            row.put_slice(bytes);
+        }
+        sink.row(RawRow::new(types.len(), &row).unwrap())?;
+    }
+    Ok(())
 }
 
 impl Executor for Recorder {
@@ -210,7 +270,7 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
     }
 }
 
-/// A query is sent once, with any number of root fields and levels.
+/// A query is sent once, with any number of root fields.
 #[tokio::test]
 async fn a_query_is_sent_once() {
     for (document, reported) in [
@@ -226,6 +286,20 @@ async fn a_query_is_sent_once() {
         assert_eq!(body["errors"], Value::Null, "{body}");
         assert_eq!(*recorder.log.lock().unwrap(), reported, "{document}");
     }
+}
+
+/// The levels of a query are read by one statement, also if the first level has rows.
+#[tokio::test]
+async fn a_nested_query_is_sent_once() {
+    let recorder = Recorder {
+        nested: true,
+        ..Recorder::default()
+    };
+    let body = ask(&recorder, false, NESTED, 1_000).await;
+    let albums = json!([{"title": "First", "artists": {"name": "Ann"}}]);
+    let artists = json!([{"name": "Ann", "albums": albums}]);
+    assert_eq!(body, json!({"data": {"getArtists": artists}}));
+    assert_eq!(*recorder.log.lock().unwrap(), ["statement"]);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use tidegate_sql::DatabaseName;
 
 /// The budget does not allow the reservation now. It may allow it after other requests have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("all memory for large bodies and answers is in use")]
+#[error("all memory for large bodies and responses is in use")]
 pub struct Exhausted;
 
 /// The account that a reservation is charged to.

@@ -147,7 +147,7 @@ impl Metrics {
             self.sockets.load(Relaxed),
         )?;
         text.push_str(
-            "# HELP tidegate_http_aborted_total HTTP answers that broke off before their end.\n",
+            "# HELP tidegate_http_aborted_total HTTP responses that broke off before their end.\n",
         );
         text.push_str("# TYPE tidegate_http_aborted_total counter\n");
         writeln!(
@@ -183,7 +183,7 @@ impl Metrics {
         const NAME: &str = "tidegate_http_request_duration_seconds";
         writeln!(
             text,
-            "# HELP {NAME} Seconds from the head of an HTTP request to the end of its answer, by route."
+            "# HELP {NAME} Seconds from the head of an HTTP request to the end of its response, by route."
         )?;
         writeln!(text, "# TYPE {NAME} histogram")?;
         for (name, route) in self.named(paths) {

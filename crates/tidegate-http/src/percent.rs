@@ -2,14 +2,9 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 
-/// All ASCII characters except the unreserved ones (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+pub use tidegate_identity::percent_encode as encode;
 
 /// Decodes `%XX`; `None` if a `%` is not followed by two hex digits, or the bytes are not UTF-8.
 pub fn decode(text: &str) -> Option<Cow<'_, str>> {
@@ -21,11 +16,6 @@ pub fn decode(text: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     percent_decode_str(text).decode_utf8().ok()
-}
-
-/// Encodes all characters except the unreserved ones (RFC 3986, section 2.3).
-pub fn encode(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 /// Decodes a name or value of a form, in which `+` stands for a space; `None` as for [`decode`].

@@ -14,6 +14,7 @@ mod memory;
 mod name;
 mod passkey;
 mod password;
+mod percent;
 mod ports;
 mod providers;
 mod random;
@@ -43,6 +44,7 @@ pub use memory::{DependentTables, MemoryStore};
 pub use name::{TenantName, UserName, group_role};
 pub use passkey::Passkey;
 pub use password::{PasswordCost, PasswordHash, PasswordHasher};
+pub use percent::percent_encode;
 pub use ports::Ports;
 pub use providers::{
     Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,

@@ -69,6 +69,11 @@ impl DocumentClient {
 }
 
 impl Fetch {
+    /// The identifier of the issuer.
+    pub(crate) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
     pub(crate) fn new(settings: &IssuerSettings, client: &DocumentClient) -> Self {
         Self {
             client: client.clone(),

@@ -154,7 +154,10 @@ impl KeyCache {
         drop(failure);
         match result {
             Ok(keys) => self.keep(keys),
-            Err(error) => tracing::warn!(%error, "cannot load the keys of a token issuer"),
+            Err(error) => {
+                let issuer = self.fetch.issuer();
+                tracing::warn!(issuer, %error, "cannot load the keys of a token issuer");
+            }
         }
         error
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::request::percent;
+use tidegate_identity::percent_encode;
 
 const MAX_LENGTH: usize = 2048;
 /// The prefixes of URIs on a loopback IP literal.
@@ -149,7 +149,7 @@ pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String 
         location.push_str(separator);
         location.push_str(name);
         location.push('=');
-        percent::encode_into(&mut location, value);
+        location.push_str(&percent_encode(value));
         separator = "&";
     }
     location

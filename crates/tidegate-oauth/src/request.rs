@@ -3,7 +3,7 @@
 mod basic;
 mod credentials;
 mod parameters;
-pub(crate) mod percent;
+mod percent;
 
 pub use basic::BasicCredentials;
 pub use credentials::ClientCredentials;

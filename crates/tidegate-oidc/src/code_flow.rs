@@ -4,23 +4,14 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use reqwest::header::ACCEPT;
 use ring::digest;
 use serde::Deserialize;
-use tidegate_identity::{LoginState, OutboundError};
+use tidegate_identity::{LoginState, OutboundError, percent_encode};
 
 use crate::discovery::{self, Discovery};
 use crate::settings::{ProviderKind, ProviderSettings};
-
-/// The characters that are percent-encoded. The characters of ordinary client ids are not encoded,
-/// because some providers do not decode client ids.
-const FORM: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// The tokens of a successful token response (RFC 6749, section 5.1).
 pub(crate) struct Tokens {
@@ -128,11 +119,10 @@ pub(crate) async fn exchange(
 }
 
 /// Encodes a value as `application/x-www-form-urlencoded`, as the Basic scheme needs it (RFC 6749,
-/// section 2.3.1).
+/// section 2.3.1). The characters of ordinary client ids are not encoded, because some providers do
+/// not decode client ids.
 fn form_encoded(value: &str) -> String {
-    utf8_percent_encode(value, FORM)
-        .to_string()
-        .replace("%20", "+")
+    percent_encode(value).replace("%20", "+")
 }
 
 #[cfg(test)]

@@ -53,7 +53,10 @@ async fn send_links(app: App, (database, name): (String, String), pending: Pendi
     let identity = app.issuer().identity();
     match identity.sign_in_emails((&database, &name), &pending).await {
         Ok(messages) => send(app, messages).await,
-        Err(error) => tracing::warn!(%error, "sign-in emails could not be created"),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(%error, cause, "sign-in emails could not be created");
+        }
     }
 }
 

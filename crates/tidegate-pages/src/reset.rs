@@ -81,7 +81,10 @@ async fn send_reset_emails(app: App, (database, username): (String, String)) {
         .await
     {
         Ok(messages) => send(app, messages).await,
-        Err(error) => tracing::warn!(%error, "password reset emails could not be created"),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(%error, cause, "password reset emails could not be created");
+        }
     }
 }
 

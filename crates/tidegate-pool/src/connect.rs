@@ -172,7 +172,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Pool
 fn report(key: &PoolKey, failure: &OpenError) {
     if let OpenError::Login(cause) = failure {
         let command = key.repair_command();
-        warn!(%key, error = %cause, "PostgreSQL refuses the login of the role; run `{command}`");
+        warn!(%key, error = %cause, command, "PostgreSQL refuses the login of the role");
         return;
     }
     let cause = std::error::Error::source(failure).map_or_else(String::new, ToString::to_string);
@@ -211,14 +211,14 @@ impl<K: Connector> State<K> {
         }
         self.refuse(key, &refused, actions);
         if !matches!(failure, OpenError::Internal(_)) {
-            self.remember_refusal(key, now + REFUSAL_DELAY, refused);
+            self.store_refusal(key, now + REFUSAL_DELAY, refused);
         }
         false
     }
 
     /// Stores an error. Until `until`, new requests of the role that would have to wait for a
     /// connection fail with this error.
-    fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
+    fn store_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
 

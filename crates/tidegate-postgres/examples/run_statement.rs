@@ -15,7 +15,9 @@ use tidegate_sql::{
 use tidegate_values::codec::ValueWriter;
 use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator};
+use tidegate_wire::{
+    Backend, BackendTerminator, Config, Secret, StartupParameters, TerminateOutcome,
+};
 
 /// Credentials of the role `reader`, with a fixed password. A service derives passwords by
 /// `role_password`.
@@ -36,7 +38,7 @@ impl Credentials for OneRole {
 /// A terminator that terminates nothing. A service uses `tidegate_service::ServiceConnections`.
 struct Patience;
 
-impl Terminator for Patience {
+impl BackendTerminator for Patience {
     fn terminate(&self, _backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(std::future::ready(TerminateOutcome::Unknown))
     }

@@ -1,4 +1,4 @@
-//! Tests of batches, each of which is one transaction.
+//! Tests of batches, each of which is one transaction and is sent as one pipeline.
 
 use tidegate_methods::{Caller, Definition, Limits};
 use tidegate_rpc::{Error, Limits as RpcLimits, OutputBuffer, Payload};
@@ -56,7 +56,7 @@ async fn a_batch_is_one_transaction_with_answers_in_order() {
     assert_eq!(
         fixture.executor.ran(),
         [
-            "music/alice: begin",
+            "music/alice: pipeline",
             "insert $1 (1)(2)",
             "insert $1 (3)",
             "select date",
@@ -93,11 +93,11 @@ async fn nothing_of_the_first_attempt_is_in_the_answer_of_the_second() {
     assert_eq!(
         fixture.executor.ran(),
         [
-            "music/alice: begin",
+            "music/alice: pipeline",
             "insert $1 (1)",
             "select conflict",
             "rollback",
-            "music/alice: begin",
+            "music/alice: pipeline",
             "insert $1 (1)",
             "select conflict",
             "commit"
@@ -119,7 +119,7 @@ async fn a_failure_in_the_middle_undoes_everything() {
     assert_eq!(
         fixture.executor.ran(),
         [
-            "music/alice: begin",
+            "music/alice: pipeline",
             "insert $1 (1)",
             "select refuse 22012",
             "rollback"
@@ -241,7 +241,7 @@ async fn a_batch_that_others_stood_in_the_way_of_is_run_once_more() {
     assert!(answer.contains(r#""sqlstate":"40001""#), "{answer}");
     assert!(answer.contains(r#""retryable":true"#), "{answer}");
     let once = [
-        "music/alice: begin",
+        "music/alice: pipeline",
         "select date",
         "select refuse 40001",
         "rollback",

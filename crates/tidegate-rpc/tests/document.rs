@@ -153,7 +153,7 @@ async fn a_batch_of_notifications() {
     assert_eq!(
         fixture.executor.ran(),
         [
-            "music/alice: begin",
+            "music/alice: pipeline",
             "insert $1 (1)",
             "insert $1 (7)",
             "commit"

@@ -20,15 +20,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Completion, DatabaseError, Description, Error, Executor,
-    InputError, Mode, Principal, QueryOptions, Result, RowSink, Transaction,
+    Author, BoundStatement, BoxFuture, Commit, Completion, DatabaseError, Description, Error,
+    Executor, InputError, Mode, Pipeline, PipelineError, Principal, QueryOptions, Result, RowSink,
+    Transaction,
 };
 use tidegate_values::{Column, Parameter, RawRow, Type, ValueError, WireFormat};
 
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     ran: Arc<Mutex<Vec<String>>>,
-    /// Whether the pool is full, so that no transaction can be opened.
+    /// Whether the pool is full, so that no pipeline runs.
     full: bool,
     /// Whether `select conflict` has failed already.
     conflicted: Arc<AtomicBool>,
@@ -37,7 +38,7 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// An executor whose pool is full, so that it opens no transaction.
+    /// An executor whose pool is full, so that it runs no pipeline.
     pub(crate) fn full() -> Self {
         Self {
             full: true,
@@ -73,25 +74,36 @@ impl Executor for Scripted {
         Box::pin(async { play(statement, sink) })
     }
 
+    /// A batch is sent as one pipeline, so that it needs one round trip.
     fn begin<'a>(
         &'a self,
         who: &'a Principal,
-        mode: Mode,
-        options: &'a QueryOptions,
+        _: Mode,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        panic!("{} sends the statements of a batch in turn", name(who));
+    }
+
+    fn pipeline<'a>(
+        &'a self,
+        who: &'a Principal,
+        pipeline: Pipeline<'a>,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         *self.author.lock().unwrap() = options.author;
-        assert_eq!(mode, Mode::ReadWrite);
+        assert_eq!(pipeline.mode, Mode::ReadWrite);
+        assert_eq!(pipeline.commit, Commit::AfterRows);
         Box::pin(async move {
             if self.full {
-                return Err(failure("pool"));
+                return Err(failure("pool").into());
             }
-            self.note(format!("{}: begin", name(who)));
-            let open: Box<dyn Transaction> = Box::new(Open {
+            self.note(format!("{}: pipeline", name(who)));
+            let open = Box::new(Open {
                 executor: self.clone(),
                 refusal: None,
                 ended: false,
             });
-            Ok(open)
+            pipeline.run_in(open).await
         })
     }
 

@@ -24,7 +24,7 @@
 CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $announce$
--- Version 4.
+-- Version 5.
 DECLARE
     defined pg_catalog.bool;
     provisioned pg_catalog.bool;

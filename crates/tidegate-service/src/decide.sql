@@ -223,6 +223,15 @@ WITH RECURSIVE caller (oid) AS (
     JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
     WHERE pg_catalog.starts_with(g.rolname::text, 'pg_')
     UNION ALL
+    -- A member of an authenticator can act as each of its users. A superuser can do so anyway.
+    SELECT DISTINCT pg_catalog.format('the role %I is a member of the authenticator %s, so it can act '
+               'as each of its users', g.rolname, a.quoted),
+           pg_catalog.format('REVOKE %s FROM %I;', a.quoted, g.rolname)
+    FROM authenticator a
+    JOIN pg_catalog.pg_auth_members m ON m.roleid = a.oid
+    JOIN pg_catalog.pg_roles g ON g.oid = m.member
+    WHERE NOT g.rolsuper
+    UNION ALL
     -- On a shared connection, session_user is the authenticator, which is the same for all of its
     -- users.
     SELECT pg_catalog.format('session_user is not the caller on a shared connection, and the %s names it',

@@ -4,6 +4,7 @@ mod claims;
 pub mod cluster_status;
 mod connect;
 mod ddl_notifications;
+mod deadline;
 mod error;
 mod kept_connection;
 mod limits;
@@ -24,7 +25,6 @@ mod wal_server;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use tidegate_sql::{
 };
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::Instant;
 use tracing::warn;
 
 pub use claims::{ClaimsFunctions, ClaimsState, claims_state, install_claims};
@@ -54,14 +54,16 @@ pub use wal_server::{PrimaryWal, StandbyFault, StandbyWal, WrittenWal};
 
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{
-    Backend, Config, ConnectError, SESSIONS, TerminateOutcome, Terminator, is_lock_table_full,
+    Backend, BackendTerminator, Config, ConnectError, SESSIONS, TerminateOutcome,
+    is_lock_table_full,
 };
 
 use connect::{CATALOG, CONTROL};
+use deadline::{deadline, within};
 use limits::Permits;
 use lock_table::LockTable;
 use retryable_sink::RetryableSink;
-use service_pool::{RETRY_AFTER, ServiceCircuitBreaker, ServicePool};
+use service_pool::{ServiceCircuitBreaker, ServicePool};
 use transaction::ServiceTransaction;
 
 /// The limit on connections to the catalog of one database.
@@ -70,9 +72,6 @@ const CATALOG_CONNECTIONS: usize = 2;
 const CATALOG_IDLE: Duration = Duration::from_secs(30);
 /// The time limit for terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
-/// The time limit of a statement without a deadline. PostgreSQL ends a statement of the service
-/// after a minute (`statement_timeout`), so only an unreachable server takes longer.
-const STATEMENT: Duration = Duration::from_secs(65);
 /// The maximum number of notifications that are stored for a slow receiver. A receiver that lags
 /// further behind misses notifications.
 const NOTIFICATIONS: usize = 256;
@@ -296,23 +295,6 @@ impl ServiceConnections {
     }
 }
 
-/// Runs a future. Fails with [`Error::Deadline`] if the deadline passes first, and with
-/// [`Error::Unavailable`] if there is no deadline and PostgreSQL does not respond for [`STATEMENT`].
-async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    match deadline {
-        Some(deadline) => timeout_at(deadline, work)
-            .await
-            .unwrap_or(Err(Error::Deadline)),
-        None => timeout(STATEMENT, work)
-            .await
-            .unwrap_or_else(|_| Err(ConnectError::TimedOut(STATEMENT).into_sql(RETRY_AFTER))),
-    }
-}
-
-fn deadline(options: &QueryOptions) -> Option<Instant> {
-    options.deadline.map(Instant::from_std)
-}
-
 impl Executor for ServiceConnections {
     fn query<'a>(
         &'a self,
@@ -356,7 +338,7 @@ impl Executor for ServiceConnections {
     }
 }
 
-impl Terminator for ServiceConnections {
+impl BackendTerminator for ServiceConnections {
     fn lock_table_is_full(&self) {
         self.lock_table.request();
     }
@@ -395,20 +377,5 @@ impl fmt::Debug for ServiceConnections {
         f.debug_struct("ServiceConnections")
             .field("hosts", &self.config.addresses())
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::pending;
-
-    use super::{Error, STATEMENT, within};
-
-    #[tokio::test(start_paused = true)]
-    async fn a_statement_without_a_deadline_ends_too() {
-        let began = tokio::time::Instant::now();
-        let outcome = within::<()>(None, pending()).await;
-        assert!(matches!(outcome, Err(Error::Unavailable { .. })));
-        assert_eq!(began.elapsed(), STATEMENT);
     }
 }

@@ -166,15 +166,19 @@ async fn serve_checks(
     let mut guard = ReserveState::default();
     loop {
         if let Err(error) = begin(&client).await {
+            // The table is full. This connection is kept, because no login succeeds until there is
+            // room again.
             if error.code() == Some(&SqlState::OUT_OF_MEMORY) {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
+            // If the connection has ended, another one is opened, and nothing has to be reported.
             if !ended.is_finished() {
                 warn!(%error, "cannot guard the lock table");
             }
             return Ok(());
         }
+        // The ROLLBACK of `begin` has released the reserve.
         guard.has_reserve = false;
         let expired = tokio::time::sleep(MAX_TRANSACTION);
         tokio::pin!(expired);
@@ -189,6 +193,7 @@ async fn serve_checks(
                 () = requested.notified() => {
                     is_ready = check_with_timeout(&client, &mut guard).await;
                     checks.send_modify(|checks| *checks += 1);
+                    // All requests that arrive during the pause are answered by one check.
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -201,7 +206,7 @@ async fn check_with_timeout(client: &Client, guard: &mut ReserveState) -> bool {
     let outcome = timeout(CHECK_TIMEOUT, check(client, guard)).await;
     let is_ready = matches!(outcome, Ok(Ok(())));
     if !is_ready {
-        warn!(looked = ?outcome, "lock table check failed");
+        warn!(?outcome, "lock table check failed");
     }
     is_ready
 }

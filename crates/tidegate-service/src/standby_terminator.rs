@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::BoxFuture;
-use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator};
+use tidegate_wire::{Backend, BackendTerminator, Config, TerminateOutcome};
 use tokio::time::timeout;
 
 use super::kept_connection::KeptConnection;
@@ -24,7 +24,7 @@ impl StandbyTerminator {
     }
 }
 
-impl Terminator for StandbyTerminator {
+impl BackendTerminator for StandbyTerminator {
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(async move {
             let role = backend.role.as_str();

@@ -5,8 +5,8 @@ use tidegate_sql::{
 };
 use tokio::time::Instant;
 
+use super::deadline::within;
 use super::session::ServiceSession;
-use super::within;
 
 /// An open transaction. Dropping it closes its connection, which rolls the transaction back.
 pub(super) struct ServiceTransaction {

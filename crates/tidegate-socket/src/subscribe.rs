@@ -19,7 +19,7 @@ use tidegate_sql::Login;
 
 use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
-use tidegate_http::report::{Errors, Protocol};
+use tidegate_http::report::{Context, Errors, Protocol};
 
 /// A subscription that a client has requested.
 pub(crate) struct RequestedSubscription {
@@ -205,10 +205,11 @@ impl RequestedSubscription {
             Some(Ok(cursor)) => Some(cursor),
             None => None,
         };
+        let (relation, caller) = (self.relation, login.clone());
         let request = SubscribeRequest {
             login,
             tag,
-            relation: self.relation,
+            relation,
             operations: self.operations,
             selection: self.selection,
             predicate: self.predicate,
@@ -216,29 +217,36 @@ impl RequestedSubscription {
         };
         feed.subscribe(sender, request)
             .await
-            .map_err(|error| refused(&error))
+            .map_err(|error| refused(&error, &caller, relation))
     }
 }
 
-fn refused(error: &tidegate_feed::Error) -> Refusal {
+/// The refusal for an error of the feed. Logs an error that the operator has to see.
+fn refused(error: &tidegate_feed::Error, caller: &Login, relation: u32) -> Refusal {
     use tidegate_feed::Error as E;
+    let Login { database, role, .. } = caller;
     let code = match error {
         E::NoTable | E::NoColumn(_) | E::NoRole => "not_allowed",
         E::Unsupported(_) => "unsupported_subscription",
         E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",
         E::Timeout { .. } => {
-            tracing::warn!(cause = %error, "subscribe timed out");
+            tracing::warn!(%database, %role, relation, cause = %error, "subscribe timed out");
             "subscribe_timeout"
         }
         E::Unavailable(_) => "feed_unavailable",
-        E::Privileges(_) => {
-            tracing::warn!(cause = %error, "could not check privileges for a subscription");
+        E::Privileges(cause) => {
+            tracing::warn!(%database, %role, relation, %cause, "could not check privileges for a subscription");
             "database_unavailable"
         }
         E::Closed => "closed",
         E::Internal(cause) => {
-            ApiError::internal(cause.to_string()).log(&tidegate_http::report::Context::default());
+            let context = Context {
+                database: Some(database.as_str()),
+                role: Some(role.as_str()),
+                ..Context::default()
+            };
+            ApiError::internal(cause.to_string()).log(&context);
             "internal_error"
         }
     };

@@ -8,7 +8,7 @@ pub mod config;
 mod connect_error;
 mod host;
 mod login;
-mod paths;
+mod redact_paths;
 pub mod rejection;
 mod startup;
 pub mod stream;
@@ -25,4 +25,4 @@ pub use connect_error::{
 };
 pub use login::{LoggedIn, log_in};
 pub use startup::StartupParameters;
-pub use terminator::{Backend, TerminateOutcome, Terminator};
+pub use terminator::{Backend, BackendTerminator, TerminateOutcome};

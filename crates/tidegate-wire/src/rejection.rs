@@ -2,7 +2,7 @@
 
 use tidegate_sql::DatabaseError;
 
-use super::paths;
+use super::redact_paths::shorten_paths;
 
 /// An error as PostgreSQL sent it.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl ServerError {
                 _ => {}
             }
         }
-        paths::shorten_paths(&mut error.rejection);
+        shorten_paths(&mut error.rejection);
         error
     }
 

@@ -36,7 +36,7 @@ pub enum TerminateOutcome {
 }
 
 /// Terminates backends. Uses a connection that no tenant can block.
-pub trait Terminator: Send + Sync {
+pub trait BackendTerminator: Send + Sync {
     /// Calls `pg_terminate_backend` for the backend if it has this process id and role. Logs
     /// failures.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;

@@ -42,6 +42,16 @@ export async function startNode(name, more = {}) {
   return node;
 }
 
+// Kills all nodes, calls `away`, and starts nodes of the same names.
+export async function killAll(away = async () => {}) {
+  const before = cluster.nodes;
+  cluster.nodes = [];
+  await Promise.all(before.map((it) => it.stop("SIGKILL")));
+  await away();
+  for (const { name } of before) await startNode(name);
+  for (const it of cluster.subscribers) it.own = cluster.nodes[before.indexOf(it.own)];
+}
+
 // Each subscriber goes back to its own node. One that is just connecting may still choose another.
 export async function goHome() {
   for (const it of cluster.subscribers) {
@@ -96,6 +106,14 @@ export async function complete(ms = 30_000) {
     assert.deepEqual(it.ids, expected, state());
     assert.deepEqual(it.resyncs, [], it.name);
   }
+}
+
+// Waits for another event of each subscriber, so that a silence that lasts until now counts until it ends.
+// Returns their longest time without an event since `since` (`performance.now()`), in milliseconds.
+export async function silence(since, subscribers = cluster.subscribers) {
+  const now = performance.now();
+  await eventually("events go on", () => subscribers.every((it) => it.times.at(-1) > now), 60_000);
+  return Math.round(Math.max(...subscribers.map((it) => it.longestSilence(since))));
 }
 
 export async function reader() {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 
-import { cluster, complete, goHome, nats, reader, startNode, underLoad } from "./cluster.mjs";
-import { eventually, sleep } from "./processes.mjs";
+import { cluster, complete, goHome, nats, reader, silence, startNode, underLoad } from "./cluster.mjs";
+import { sleep } from "./processes.mjs";
 import { freezePostgresql, restartPostgresql } from "./server.mjs";
 
 // The longest time without an event, in milliseconds. The subscribers of a node that is killed or frozen
@@ -20,6 +20,8 @@ export const LONGEST = {
   // After any fault. A machine that is busy with something else may delay single events.
   ever: 10_000,
 };
+// In the long run nine of ten silences are at most this many times the limit of their kind.
+const MOST = 1.5;
 const { died, frozen, postgresql } = LONGEST;
 
 const oneOf = (all) => all[Math.floor(Math.random() * all.length)];
@@ -32,22 +34,22 @@ async function kill(victim) {
   return { victim };
 }
 
-async function freeze(victim) {
+async function freeze(victim, ms) {
   victim.signal("SIGSTOP");
-  await sleep(Math.random() * 6000);
+  await sleep(ms);
   victim.signal("SIGCONT");
   return { victim };
 }
 
-async function stopNats(servers) {
+async function stopNats(servers, ms) {
   await Promise.all(servers.map((it) => it.stop()));
-  await sleep(Math.random() * 4000);
+  await sleep(ms);
   await Promise.all(servers.map((it) => it.start()));
 }
 
-async function freezeNats(servers) {
+async function freezeNats(servers, ms) {
   for (const { child } of servers) child.kill("SIGSTOP");
-  await sleep(Math.random() * 6000);
+  await sleep(ms);
   for (const { child } of servers) child.kill("SIGCONT");
 }
 
@@ -73,19 +75,23 @@ const twoServers = () => {
   return nats.servers.filter((it) => it !== other);
 };
 
+// How long a fault lasts that has an end, in milliseconds: every other one of a kind longer than any limit, so
+// that events come in time only if something else takes over. The short ones may end while that happens.
+const lasts = (isLong) => (isLong ? 8000 + Math.random() * 1000 : Math.random() * 6000);
+
 // Of each kind: how many of 20 faults it is, the limit for the median of the times without an event, and
-// what causes it. That returns the node that was hit, if one was, and since when events are awaited, if not
-// from the beginning.
+// what causes it, for a time in milliseconds if it `ends`. That returns the node that was hit, if one was,
+// and since when events are awaited, if not from the beginning.
 const faults = {
   kill: { share: 1, limit: died, cause: () => kill(oneOf(cluster.nodes)) },
   killReader: { share: 2, limit: died, cause: async () => kill(await reader()) },
-  freeze: { share: 1, limit: frozen, cause: () => freeze(oneOf(cluster.nodes)) },
-  freezeReader: { share: 2, limit: frozen, cause: async () => freeze(await reader()) },
-  natsServer: { share: 2, limit: died, cause: () => stopNats(oneServer()) },
-  natsMajority: { share: 2, limit: frozen, cause: () => stopNats(twoServers()) },
-  nats: { share: 1, limit: frozen, cause: () => stopNats(nats.servers) },
-  natsServerFreeze: { share: 2, limit: frozen, cause: () => freezeNats(oneServer()) },
-  natsFreeze: { share: 1, limit: frozen, cause: () => freezeNats(nats.servers) },
+  freeze: { share: 1, limit: frozen, ends: true, cause: (ms) => freeze(oneOf(cluster.nodes), ms) },
+  freezeReader: { share: 2, limit: frozen, ends: true, cause: async (ms) => freeze(await reader(), ms) },
+  natsServer: { share: 2, limit: died, ends: true, cause: (ms) => stopNats(oneServer(), ms) },
+  natsMajority: { share: 2, limit: frozen, ends: true, cause: (ms) => stopNats(twoServers(), ms) },
+  nats: { share: 1, limit: frozen, ends: true, cause: (ms) => stopNats(nats.servers, ms) },
+  natsServerFreeze: { share: 2, limit: frozen, ends: true, cause: (ms) => freezeNats(oneServer(), ms) },
+  natsFreeze: { share: 1, limit: frozen, ends: true, cause: (ms) => freezeNats(nats.servers, ms) },
   store: { share: 2, limit: frozen, cause: deleteStore },
   postgresqlStop: { share: 1, limit: postgresql, cause: () => restart("SIGINT") },
   postgresqlQuit: { share: 1, limit: postgresql, cause: () => restart("SIGQUIT") },
@@ -113,14 +119,16 @@ export async function soak(count) {
   // The silences after the faults of each kind.
   const silences = {};
   for (const [index, name] of choose(count).entries()) {
-    const silence = await underLoad(() => cause(name));
-    (silences[name] ??= []).push(silence);
+    const all = (silences[name] ??= []);
+    const isLong = all.length % 2 === 0;
+    const longest = await underLoad(() => cause(name, lasts(isLong)));
+    all.push({ longest, isMeasured: isLong || !faults[name].ends });
     const began = Date.now();
     await complete(60_000).catch((error) => {
       error.message = `after ${name}, fault ${index + 1}: ${error.message}`;
       throw error;
     });
-    console.log(`${index + 1} ${name}: silence of ${silence} ms, complete after ${Date.now() - began} ms`);
+    console.log(`${index + 1} ${name}: silence of ${longest} ms, complete after ${Date.now() - began} ms`);
     await goHome();
   }
   checkSilences(silences);
@@ -131,24 +139,30 @@ function checkSilences(silences) {
   for (const [name, all] of Object.entries(silences)) {
     const { limit } = faults[name];
     assert.equal(typeof limit, "number", name);
-    all.sort((one, other) => one - other);
-    const [median, longest] = [all[(all.length - 1) >> 1], all.at(-1)];
-    console.log(`${all.length} ${name}: silence of ${median} ms (median, of ${limit}), at most ${longest} ms`);
-    if (!(median <= limit && longest <= LONGEST.ever)) late.push(name);
+    const longest = Math.max(...all.map((it) => it.longest));
+    const measured = all.filter((it) => it.isMeasured).map((it) => it.longest);
+    measured.sort((one, other) => one - other);
+    const at = (part) => measured[Math.ceil(measured.length * part) - 1];
+    const [median, most] = [at(0.5), at(0.9)];
+    const text = `silence of ${median} ms (median, of ${limit}), ${most} ms (90 %), at most ${longest} ms`;
+    console.log(`${all.length} ${name}: ${text}`);
+    // In the short run a kind comes once or twice, and 90 % are all of them.
+    const isLate = process.env.CLUSTER_SOAK && most > limit * MOST;
+    if (!(median <= limit && longest <= LONGEST.ever) || isLate) late.push(name);
   }
   assert.deepEqual(late, [], "events came late");
 }
 
-// Causes a fault. Returns the longest time without an event, in milliseconds.
-async function cause(name) {
+// Causes a fault, which lasts `ms` if it ends. Returns the longest time without an event, in milliseconds.
+async function cause(name, ms) {
   await sleep(Math.random() * 1000);
   const homes = new Map(cluster.subscribers.map((it) => [it, it.at()]));
   const began = performance.now();
-  const { victim, since = began } = (await faults[name].cause()) ?? {};
+  const { victim, since = began } = (await faults[name].cause(ms)) ?? {};
   await sleep(1000 + Math.random() * 1000);
   const others = cluster.subscribers.filter((it) => !victim || homes.get(it) !== victim);
-  // A silence that lasts until now counts until it ends.
-  const ended = performance.now();
-  await eventually(`events go on after ${name}`, () => others.every((it) => it.times.at(-1) > ended), 60_000);
-  return Math.round(Math.max(...others.map((it) => it.longestSilence(since))));
+  return silence(since, others).catch((error) => {
+    error.message = `after ${name}: ${error.message}`;
+    throw error;
+  });
 }

@@ -3,12 +3,14 @@
 // NATS fails, or `soak` and a number of faults.
 
 import { cluster, nats, start, stop } from "./cluster.mjs";
+import { databasesSteps } from "./databases.mjs";
 import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
 import { networkSteps } from "./network.mjs";
 import { nodesSteps } from "./nodes.mjs";
 import { postgresqlSteps } from "./postgresql.mjs";
+import { rightsSteps } from "./rights.mjs";
 import { upgradeSteps } from "./upgrade.mjs";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
@@ -33,7 +35,16 @@ async function run([name, step]) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...networkSteps, ...upgradeSteps };
+const steps = {
+  ...nodesSteps,
+  ...rightsSteps,
+  ...databasesSteps,
+  ...natsSteps,
+  ...diskSteps,
+  ...postgresqlSteps,
+  ...networkSteps,
+  ...upgradeSteps,
+};
 const faults = only === "soak" ? count : 20;
 steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 const isOfNats = only === "nats";

@@ -11,16 +11,19 @@ import {
   cluster,
   complete,
   demo,
+  goHome,
+  killAll,
   nats,
   oneStream,
   SECRET,
+  silence,
   streams,
   underLoad,
   write,
 } from "./cluster.mjs";
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
 import { LONGEST } from "./faults.mjs";
-import { eventually, freePort, NATS_SERVER, Node, sleep } from "./processes.mjs";
+import { eventually, freePort, NATS_SERVER, Node, psql, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
 // Starts a server that belongs to no cluster.
@@ -31,19 +34,44 @@ function startAlone(port, ...options) {
   return server;
 }
 
+// Returns when the slot begins after the commit of a cursor (a digit, the log, the commit, the index).
+async function slotPasses(cursor) {
+  const commit = BigInt(`0x${cursor.slice(9, 25)}`);
+  const begin = "SELECT confirmed_flush_lsn - '0/0' :: pg_lsn FROM pg_replication_slots";
+  await eventually("the slot begins after the cursor", async () => BigInt((await psql(demo, begin))[0]) > commit);
+}
+
+const awaySubscriber = () =>
+  new Subscriber("a subscriber that was away", () => cluster.nodes, undefined, cluster.bearer);
+
+// Kills all nodes, which have the last changes in memory, and calls `away` before they start again. Returns
+// the ids and gaps that a subscriber with this cursor gets at one of them.
+async function comeBack(cursor, away) {
+  const back = awaySubscriber();
+  back.cursor = cursor;
+  await underLoad(async () => {
+    await killAll(away);
+    await eventually("it goes on", () => back.ids.length + back.resyncs.length > 0);
+  });
+  await complete();
+  await eventually("it has the last row", () => back.ids.at(-1) === cluster.written);
+  await back.end();
+  return back;
+}
+
 export const natsSteps = {
   async "one of three NATS servers may die"() {
     for (const server of nats.servers) {
-      const silence = await underLoad(async () => {
-        const began = performance.now();
+      const longest = await underLoad(async () => {
+        const killed = performance.now();
         await server.stop();
         await sleep(1500);
-        const silence = Math.max(...cluster.subscribers.map((it) => it.longestSilence(began)));
+        const longest = await silence(killed);
         await server.start();
-        return Math.round(silence);
+        return longest;
       });
-      console.log(`  at most ${silence} ms without an event`);
-      assert(silence <= LONGEST.died);
+      console.log(`  at most ${longest} ms without an event`);
+      assert(longest <= LONGEST.died);
       await complete();
     }
     await busWorks();
@@ -55,9 +83,9 @@ export const natsSteps = {
       nats.signal("SIGSTOP");
       const frozen = Date.now();
       await eventually("events go on", () => cluster.subscribers.every((it) => it.last > frozen + 300));
-      const silence = Date.now() - frozen;
-      console.log(`  events went on ${silence} ms after the freeze`);
-      assert(silence <= LONGEST.frozen);
+      const took = Date.now() - frozen;
+      console.log(`  events went on ${took} ms after the freeze`);
+      assert(took <= LONGEST.frozen);
       await sleep(1000);
       nats.signal("SIGCONT");
     });
@@ -94,6 +122,34 @@ export const natsSteps = {
     }
     await oneStream();
     await busWorks();
+  },
+
+  async "a cursor that PostgreSQL no longer has is complete from JetStream, and a gap without it"() {
+    const early = awaySubscriber();
+    await underLoad(async () => {
+      await eventually("it has a cursor", () => early.cursor);
+      await early.end();
+      await slotPasses(early.cursor);
+    });
+    const next = early.ids.at(-1) + 1;
+    const fromStore = await comeBack(early.cursor);
+    assert.deepEqual(fromStore.resyncs, []);
+    assert.deepEqual(fromStore.ids, Array.from(fromStore.ids, (_, index) => next + index));
+    let fetched = 0;
+    for (const node of cluster.nodes) fetched += await node.metric("tidegate_bus_from_store_total");
+    assert(fetched > 0, "no node read from JetStream");
+    const withoutStore = await comeBack(early.cursor, async () => {
+      await nats.stop();
+      await nats.forget();
+      await nats.start();
+    });
+    assert.deepEqual(withoutStore.resyncs.map((it) => it.reason), ["expired"]);
+    const [first] = withoutStore.ids;
+    assert(first > next, `${first}`);
+    assert.deepEqual(withoutStore.ids, Array.from(withoutStore.ids, (_, index) => first + index));
+    await goHome();
+    await busWorks();
+    await oneStream();
   },
 
   async "JetStream without room is said, and events come live"() {

@@ -20,10 +20,25 @@ import { LONGEST } from "./faults.mjs";
 import { eventually, freePort, Node, psql, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
+// The state of the cluster that an operator sees.
+async function status(more = settings) {
+  const { stdout } = await demo.command(["cluster", "status", "--json"], more);
+  return JSON.parse(stdout);
+}
+
+// The bytes of WAL that the reader has not confirmed, and up to where it has confirmed.
+async function unconfirmed() {
+  const lag = "pg_wal_lsn_diff(pg_current_wal_flush_lsn(), confirmed_flush_lsn)";
+  const [line] = await psql(demo, `SELECT ${lag}, confirmed_flush_lsn FROM pg_replication_slots`);
+  const [bytes, confirmed] = line.split("|");
+  return { bytes: Number(bytes), confirmed };
+}
+
 // Kills the node that reads. Returns how long subscribers of the others got no event, in milliseconds.
 async function killReader() {
   const victim = await reader();
   const others = cluster.subscribers.filter((it) => it.own !== victim);
+  const [{ node: id }] = (await status()).readers;
   const silence = await underLoad(async () => {
     await sleep(500);
     cluster.nodes = cluster.nodes.filter((it) => it !== victim);
@@ -34,6 +49,11 @@ async function killReader() {
   });
   console.log(`  the next event came ${silence} ms after the kill`);
   await complete();
+  await eventually(`the status shows another reader than ${id}, which is gone`, async () => {
+    const { nodes, readers } = await status();
+    const ids = nodes.map((it) => it.id);
+    return !ids.includes(id) && readers.length === 1 && ids.includes(readers[0].node);
+  });
   const again = await startNode(victim.name);
   for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
   await goHome();
@@ -45,20 +65,32 @@ export const nodesSteps = {
   async "three nodes have one stream and one slot"() {
     await oneStream();
     await busWorks();
-    const status = async (more) => {
-      const { stdout } = await demo.command(["cluster", "status", "--json"], more);
-      return JSON.parse(stdout);
-    };
-    const { readers, bus } = await eventually("three servers have all messages", async () => {
-      const now = await status(settings);
+    const { nodes, readers, bus } = await eventually("three servers have all messages", async () => {
+      const now = await status();
       return now.bus.copies === 3 && now;
     });
     assert.equal(readers.length, 1);
     assert.equal(readers[0].database, "demo");
+    assert(nodes.some((it) => it.id === readers[0].node), JSON.stringify(readers));
     assert.deepEqual([bus.expected_copies, bus.problem], [3, null]);
     assert.equal((await status({})).bus, null);
     const nowhere = await status({ TIDEGATE_BUS_URL: `nats://127.0.0.1:${await freePort()}` });
     assert.match(nowhere.bus.problem, /no NATS server of bus_url can be reached/);
+  },
+
+  async "the status shows how far the reader is behind"() {
+    await write(200);
+    await eventually("a measurement between two confirmations", async () => {
+      const least = await unconfirmed();
+      const [{ lag_bytes: lag }] = (await status()).readers;
+      const most = await unconfirmed();
+      if (least.confirmed !== most.confirmed) return false;
+      assert(lag >= least.bytes && lag <= most.bytes, `${lag}, expected ${least.bytes} to ${most.bytes}`);
+      // The reader confirms a row ten seconds after it was written, or later.
+      assert(lag > 10_000, `${lag}`);
+      return true;
+    });
+    await complete();
   },
 
   async "events come to all nodes, once and in order"() {

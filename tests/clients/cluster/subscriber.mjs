@@ -16,11 +16,11 @@ export const signIn = {
   client_id: "demo-app",
 };
 
-export async function token(url, username = signIn.username) {
+export async function token(url, username = signIn.username, more = {}) {
   const answer = await fetch(`${url}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ ...signIn, username }),
+    body: JSON.stringify({ ...signIn, username, ...more }),
   });
   const body = await answer.json();
   if (!body.access_token) throw new Error(JSON.stringify(body));

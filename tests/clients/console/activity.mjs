@@ -1,7 +1,7 @@
 // The Activity area, task by task: counts, failed, refused and slow statements, the feed, a server that is away.
 import assert from "node:assert/strict";
 import { passwordGrant, post } from "../demo.mjs";
-import { accessible, home, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { accessible, home, live, openFixture, openTable, person, picture, signIn, sql } from "./fixture.mjs";
 
 const alice = (await passwordGrant(home, "alice", "alice1234")).body.access_token;
 const asAlice = (q) => post(`${home}/api/v4/sql`, { q }, alice);
@@ -12,8 +12,8 @@ const intercept = async (asked, answer) => {
   answer.destroy();
   return true;
 };
-const scene = await stage({ intercept });
-const ada = await person(scene, {}, [/net::ERR/]);
+const fixture = await openFixture({ intercept });
+const ada = await person(fixture, {}, [/net::ERR/]);
 const { page } = ada;
 page.setDefaultTimeout(15_000);
 let asked = 0;
@@ -86,7 +86,7 @@ await page.getByLabel("Find a statement").fill("");
 
 // Subscriptions and the lag, while a user views a table.
 const fact = (name) => page.locator(".facts > div").filter({ hasText: name }).locator("dd");
-const bob = await person(scene);
+const bob = await person(fixture);
 await signIn(bob);
 await openTable(bob.page, "albums");
 await live(bob.page);
@@ -127,11 +127,11 @@ assert.equal(asked, left, "another area asks nothing");
 await ada.leave();
 
 // Other users have no such area.
-const eve = await person(scene);
+const eve = await person(fixture);
 await signIn(eve, "alice", "alice1234");
 assert.equal(await eve.page.getByRole("link", { name: "Activity" }).count(), 0);
 await eve.page.evaluate(() => (location.hash = "#/activity"));
 await eve.page.getByText("What happens in the database is shown to its owner.").waitFor();
 await eve.leave();
-await scene.end();
+await fixture.end();
 console.log("Chromium: the console shows requests, errors, slow and refused statements, subscriptions and the lag");

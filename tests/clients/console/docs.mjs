@@ -1,14 +1,14 @@
 // The documentation in Chromium: light, dark and phone, search, copying, and reading without a script.
 import assert from "node:assert/strict";
-import { accessible, person, picture, stage } from "./stage.mjs";
+import { accessible, openFixture, person, picture } from "./fixture.mjs";
 
-const scene = await stage();
+const fixture = await openFixture();
 const variants = [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]];
 for (const [name, options] of variants) {
-  const reader = await person(scene, options);
+  const reader = await person(fixture, options);
   const { page } = reader;
   for (const path of ["", "start/up", "interface", "how-to/console", "api", "adr"]) {
-    await page.goto(`${scene.url}/docs/${path}`);
+    await page.goto(`${fixture.url}/docs/${path}`);
     await page.getByRole("searchbox").waitFor();
     await accessible(page, `${name}: /docs/${path}`);
     await picture(page, `docs-${name}-${path.replace("/", "-") || "index"}`);
@@ -19,9 +19,9 @@ for (const [name, options] of variants) {
 }
 
 // Search, by the keyboard alone.
-const reader = await person(scene, { permissions: ["clipboard-read", "clipboard-write"] });
+const reader = await person(fixture, { permissions: ["clipboard-read", "clipboard-write"] });
 const { page } = reader;
-await page.goto(`${scene.url}/docs/`);
+await page.goto(`${fixture.url}/docs/`);
 await page.keyboard.press("/");
 await page.keyboard.type("row level");
 const results = page.locator("#results");
@@ -47,7 +47,7 @@ await page.keyboard.press("Escape");
 assert.equal(await results.isVisible(), false);
 
 // A block of code is copied as it is.
-await page.goto(`${scene.url}/docs/start/up`);
+await page.goto(`${fixture.url}/docs/start/up`);
 const block = page.locator(".code").first();
 await block.getByRole("button", { name: "Copy" }).click();
 await block.getByRole("button", { name: "Copied" }).waitFor();
@@ -57,14 +57,14 @@ assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await bl
 await page.getByRole("link", { name: /→$/ }).click();
 await page.getByRole("link", { name: /^← One command/ }).click();
 await page.getByRole("heading", { name: "One command for your own database" }).waitFor();
-await page.goto(`${scene.url}/docs/interface`);
+await page.goto(`${fixture.url}/docs/interface`);
 await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Errors", exact: true }).click();
 await page.waitForURL(/#errors$/);
 await reader.leave();
 
 // Without a script: the chapter, the table of contents, and no search that does nothing.
-const plain = await person(scene, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
-await plain.page.goto(`${scene.url}/docs/start/up`);
+const plain = await person(fixture, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+await plain.page.goto(`${fixture.url}/docs/start/up`);
 await plain.page.getByRole("heading", { name: "One command for your own database" }).waitFor();
 await plain.page.getByRole("navigation", { name: "Chapters" }).getByRole("link", { name: "The console", exact: true }).click();
 await plain.page.getByRole("heading", { name: "The console", level: 1 }).waitFor();
@@ -72,11 +72,11 @@ assert.equal(await plain.page.locator("#search").isVisible(), false);
 await plain.leave();
 
 // A page that is not there leads on.
-const lost = await person(scene, {}, [/status of 404/]);
-await lost.page.goto(`${scene.url}/docs/start/nothing`);
+const lost = await person(fixture, {}, [/status of 404/]);
+await lost.page.goto(`${fixture.url}/docs/start/nothing`);
 await lost.page.getByRole("heading", { name: "There is no such page" }).waitFor();
 await lost.page.getByRole("link", { name: "all chapters" }).click();
 await lost.page.getByRole("heading", { name: "Documentation", level: 1 }).waitFor();
 await lost.leave();
-await scene.end();
+await fixture.end();
 console.log("Chromium: the documentation is read, searched and copied from, light, dark, on a phone and without a script");

@@ -1,6 +1,6 @@
 // What goes wrong or is large: each is one sentence, and nothing typed is lost.
 import assert from "node:assert/strict";
-import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { accessible, cellOf, live, openFixture, openTable, person, picture, signIn, sql } from "./fixture.mjs";
 
 await sql("create table if not exists no_key (a int, b text)");
 await sql("insert into no_key values (1, 'one'), (1, 'one')");
@@ -52,8 +52,8 @@ const intercept = async (asked, answer) => {
   answer.end(JSON.stringify(body));
   return true;
 };
-const scene = await stage({ intercept });
-const ada = await person(scene, {}, [/status of (400|401|403|503)/, /net::ERR/, /WebSocket/]);
+const fixture = await openFixture({ intercept });
+const ada = await person(fixture, {}, [/status of (400|401|403|503)/, /net::ERR/, /WebSocket/]);
 const { page } = ada;
 page.setDefaultTimeout(20_000);
 await signIn(ada);
@@ -157,14 +157,14 @@ await picture(page, "long");
 // A lost connection: it says so, comes back, and what happened meanwhile is not missed.
 grid = await openTable(page, "lent");
 await live(page);
-scene.cut();
+fixture.cut();
 await sql("update lent set name = 'while away' where id = 1");
 await (await cellOf(grid, 1, "name")).filter({ hasText: "while away" }).waitFor();
 await page.locator(".event").filter({ hasText: "the connection was lost" }).waitFor();
 await live(page);
 await sql("update lent set name = 'with a cursor' where id = 1");
 await page.locator(".event.update").filter({ hasText: "with a cursor" }).waitFor();
-scene.cut();
+fixture.cut();
 await sql("update lent set name = 'while away' where id = 1");
 await page.locator(".event.update summary").getByText(/name: while away/).waitFor();
 
@@ -235,15 +235,15 @@ await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "se
 await ada.leave();
 
 // An address without HTTPS, where browsers lack what signing in needs.
-const eve = await person(scene);
+const eve = await person(fixture);
 await eve.page.addInitScript(() => Object.defineProperty(crypto, "subtle", { value: undefined }));
-await eve.page.goto(scene.url);
+await eve.page.goto(fixture.url);
 await eve.page.getByRole("button", { name: "Sign in" }).click();
 await eve.page.getByRole("alert").filter({ hasText: /^A browser signs in only at an address with https/ }).waitFor();
 await eve.leave();
 
 // A right that is taken away: a sentence.
-const alice = await person(scene, {}, [/status of 403/]);
+const alice = await person(fixture, {}, [/status of 403/]);
 await signIn(alice, "alice", "alice1234");
 grid = await openTable(alice.page, "lent");
 await live(alice.page);
@@ -266,7 +266,7 @@ assert.equal((await sql("select name from lent where id = 1"))[0].name, "not any
 await alice.leave();
 
 // A node that stops says so before it closes, and PostgreSQL may be away: the feed goes on by itself.
-const kay = await person(scene);
+const kay = await person(fixture);
 const wires = [];
 await kay.page.routeWebSocket(/\/api\/v4\/events$/, (socket) => {
   const server = socket.connectToServer();
@@ -298,7 +298,7 @@ await live(kay.page);
 await kay.leave();
 
 // Two people edit one row: of one value the second is asked, of two values both are written.
-const [ann, ben] = [await person(scene), await person(scene)];
+const [ann, ben] = [await person(fixture), await person(fixture)];
 const grids = [];
 for (const one of [ann, ben]) {
   await signIn(one);
@@ -355,7 +355,7 @@ await ben.leave();
 
 // Dark, and a phone.
 for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]]) {
-  const eve = await person(scene, options);
+  const eve = await person(fixture, options);
   await signIn(eve);
   await accessible(eve.page, `${name}: list`);
   await picture(eve.page, `${name}-list`);
@@ -388,5 +388,5 @@ for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { vi
   assert.equal(overflow, 0, `${name}: nothing stands beyond the edge`);
   await eve.leave();
 }
-await scene.end();
+await fixture.end();
 console.log("Chromium: the console stands lost connections, ended sessions, revoked rights, large tables and values, dark and phone");

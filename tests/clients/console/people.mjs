@@ -1,10 +1,10 @@
 // The People area and View as, task by task: a user, a client, rights, columns, the audit log.
 import assert from "node:assert/strict";
 import { passwordGrant, post } from "../demo.mjs";
-import { accessible, home, openTable, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { accessible, home, openFixture, openTable, owner, person, picture, signIn, sql } from "./fixture.mjs";
 
-const scene = await stage();
-const ada = await person(scene, {}, [/status of (400|403|404|409)/]);
+const fixture = await openFixture();
+const ada = await person(fixture, {}, [/status of (400|403|404|409)/]);
 const { page } = ada;
 page.setDefaultTimeout(15_000);
 await signIn(ada);
@@ -262,9 +262,9 @@ await page.getByRole("button", { name: "End the access of Tidegate", exact: true
 
 // A user without rights over others has no People area.
 await ada.leave();
-const alice = await person(scene);
+const alice = await person(fixture);
 await signIn(alice, "alice", "alice1234");
 assert.equal(await alice.page.getByRole("link", { name: "People" }).count(), 0);
 await alice.leave();
-await scene.end();
+await fixture.end();
 console.log("Chromium: the console manages users, clients and rights, shows the audit log, and views as another user");

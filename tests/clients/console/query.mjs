@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { accessible, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { accessible, openFixture, owner, person, picture, signIn, sql } from "./fixture.mjs";
 
-const scene = await stage();
-const ada = await person(scene, {}, [/status of 400/]);
+const fixture = await openFixture();
+const ada = await person(fixture, {}, [/status of 400/]);
 const { page } = ada;
 page.setDefaultTimeout(15_000);
 await signIn(ada);
@@ -251,5 +251,5 @@ await page.waitForURL(/\/signout/);
 assert.deepEqual(await kept(), ["tidegate.console.draft.sql:demo/alice"]);
 
 await ada.leave();
-await scene.end();
+await fixture.end();
 console.log("Chromium: the console runs SQL, methods and GraphQL, explains, draws, cancels, and keeps what was typed");

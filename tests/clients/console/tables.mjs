@@ -1,7 +1,7 @@
 // The Tables area, task by task: sign in, look, filter, edit and see the event, insert, delete, follow.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { accessible, cellOf, live, openFixture, openTable, person, picture, signIn, sql } from "./fixture.mjs";
 
 // PostgreSQL has no estimate of its rows yet, so the console counts them.
 await sql("create table if not exists never_analyzed (id int primary key)");
@@ -10,16 +10,16 @@ await sql("insert into never_analyzed values (1), (2), (3) on conflict do nothin
 await sql("drop table if exists empty_table");
 await sql("create table empty_table (id int generated always as identity primary key)");
 
-const scene = await stage();
-const ada = await person(scene, {}, [/status of 400/]);
+const fixture = await openFixture();
+const ada = await person(fixture, {}, [/status of 400/]);
 const { page } = ada;
-await page.goto(`${scene.url}/?client_id=console`);
+await page.goto(`${fixture.url}/?client_id=console`);
 await accessible(page, "sign-in");
 await picture(page, "sign-in");
 await signIn(ada);
 // At first sight: all tables, and where an application reaches them.
 await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "albums" }).waitFor();
-await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
+await page.getByText(`${fixture.url}/api/graphql/schema/public`).waitFor();
 await page.getByRole("row", { name: /^never_analyzed table 3\b/ }).waitFor();
 await sql("drop table never_analyzed");
 // Who comes back to the page sees what others did.
@@ -248,7 +248,7 @@ await ada.leave();
 // A change between the reading of the rows and the start of the subscription is shown.
 await sql("create table late_start (id int primary key, name text)");
 await sql("insert into late_start values (1, 'as it was')");
-const ben = await person(scene);
+const ben = await person(fixture);
 const held = [];
 let holds = true;
 await ben.page.routeWebSocket(/\/api\/v4\/events/, (socket) => {
@@ -267,5 +267,5 @@ for (const release of held) release();
 await (await cellOf(grid, 1, "name")).filter({ hasText: "as it is" }).waitFor();
 await sql("drop table late_start");
 await ben.leave();
-await scene.end();
+await fixture.end();
 console.log("Chromium: the console signs in, filters, edits, inserts, deletes, follows, and sees each change live");

@@ -197,6 +197,25 @@ export class Pairs {
     }
   }
 
+  // Writes, and reads the row at once by its position and by its session. Returns how long each read took,
+  // in milliseconds.
+  async readAtOnce() {
+    const number = (this.number += 1);
+    const { own, second, id, bearer, reader } = this;
+    const { position } = await any(writes)(own, bearer, id, number);
+    const times = [];
+    for (const [node, session, headers] of [
+      [second, reader, { "Tidegate-After": position }],
+      [own, bearer],
+    ]) {
+      const began = performance.now();
+      const seen = await any(reads)(node, session, id, headers);
+      times.push(performance.now() - began);
+      if (seen < number) this.results.stale.push(`at once, row ${id}: ${seen} instead of ${number}`);
+    }
+    return times;
+  }
+
   // Shows that the standbys answer, and are behind.
   async readFreely(number) {
     if (number % 10 !== 0) return;

@@ -14,10 +14,12 @@ const [, , , only] = process.argv;
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 // Writers at each node.
 const WRITERS = 16;
+// How far the standbys are behind, in milliseconds.
+const DELAY = 200;
 const demo = await place();
 // A checkpoint removes no WAL that a backup, or a standby that is stopped, still needs.
 await psql(demo, "ALTER SYSTEM SET wal_keep_size = '1GB'; SELECT pg_reload_conf()", true);
-const standbys = await Promise.all(["east", "west"].map((name) => Standby.create(demo, name, "200ms")));
+const standbys = await Promise.all(["east", "west"].map((name) => Standby.create(demo, name, `${DELAY}ms`)));
 const settings = { TIDEGATE_REPLICA_URLS: standbys.map((it) => it.url).join(",") };
 const nodes = [];
 for (const name of ["one", "two", "three"]) nodes.push(await Node.start(demo, name, settings));
@@ -96,6 +98,20 @@ const steps = {
     assert(free.older > free.all / 10, "the standbys are not behind");
     assert(there > count / 10, "the standbys answer few reads");
     for (const standby of standbys) assert((await total("reads_total", [standby])) > 0, standby.name);
+  },
+
+  async "a read that no standby can answer yet does not wait for one"() {
+    const [writer] = writers;
+    writer.results = new Results();
+    const all = [];
+    for (let round = 0; round < 100; round += 1) all.push(await writer.readAtOnce());
+    assert.deepEqual(writer.results.stale, [], "a read was stale");
+    for (const [index, kind] of ["position", "session"].entries()) {
+      const times = all.map((it) => it[index]).sort((one, other) => one - other);
+      const median = times[times.length >> 1];
+      console.log(`  by ${kind}: ${median.toFixed(1)} ms (median), at most ${times.at(-1).toFixed(1)} ms`);
+      assert(median < DELAY / 2, `${kind}: a read took ${median} ms`);
+    }
   },
 
   async "a standby that is killed fails no read"() {

@@ -56,6 +56,24 @@ fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t
     }
 }
 
+/// Adds the paths that a module names by `super::`, which may be repeated. In the module `tests` of
+/// a file, the first `super` is the file's own module.
+fn super_paths(module: &Module, text: &str, found: &mut Vec<Module>) {
+    let (code, tests) = text.split_once("mod tests {").unwrap_or((text, ""));
+    for (text, within) in [(code, 0), (tests, 1)] {
+        let mut supers = 0;
+        for path in text.split("super::").skip(1) {
+            supers += 1;
+            if !path.is_empty() {
+                let length = (module.len() + within).saturating_sub(supers);
+                let parent = module.iter().take(length).cloned().collect();
+                paths(path, &parent, found);
+                supers = 0;
+            }
+        }
+    }
+}
+
 /// The modules that a module names by `crate::` or `super::`. An item that the root re-exports
 /// counts as the module from which it comes.
 fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
@@ -63,10 +81,7 @@ fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
     for path in text.split("crate::").skip(1) {
         paths(path, &Module::new(), &mut named);
     }
-    let parent = module[..module.len().saturating_sub(1)].to_vec();
-    for path in text.split("super::").skip(1) {
-        paths(path, &parent, &mut named);
-    }
+    super_paths(module, text, &mut named);
     let mut exported = Vec::new();
     let root = all.get(&Module::new()).map_or("", String::as_str);
     for path in root.split("pub use ").skip(1) {
@@ -139,5 +154,24 @@ fn circles_are_found() {
             [("a", one), ("b", other)].map(|(name, text)| (vec![name.to_owned()], text.to_owned()));
         let found = circle(&[root, a, b].into());
         assert_eq!(found.is_some(), is_circle, "{one} {other}");
+    }
+}
+
+#[test]
+fn each_super_is_one_level() {
+    for (module, text, other, is_circle) in [
+        ("a::c", "use super::super::b::T;", "b", true),
+        ("a::c", "use super::super::b::T;", "a::b", false),
+        ("a::c", "use super::b::T;", "a::b", true),
+        ("a", "mod tests { use super::b::T; }", "b", false),
+        ("a", "mod tests { use super::super::b; }", "b", true),
+    ] {
+        let path = |path: &str| -> Module { path.split("::").map(str::to_owned).collect() };
+        let code = [
+            (path(module), text.to_owned()),
+            (path(other), format!("use crate::{module};")),
+        ];
+        let found = circle(&code.into());
+        assert_eq!(found.is_some(), is_circle, "{module} {text} {other}");
     }
 }

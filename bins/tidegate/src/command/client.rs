@@ -8,7 +8,7 @@ use tidegate_oauth::{
 use super::user::tenant;
 use super::{print, print_table};
 use crate::cli::{self, ClientCommand};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
 /// Runs the command.
@@ -87,7 +87,7 @@ async fn change(given: cli::ChangedClient, service: &Service) -> Result {
 /// Finds a client. Fails if it does not exist.
 async fn client(service: &Service, id: &str) -> Result<tidegate_oauth::Client> {
     let found = service.store.client(id).await?;
-    found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))
+    found.ok_or_else(|| CliError::Refused(format!("there is no client {id}")))
 }
 
 /// Prints the id of a client, and its secret if the secret is new.
@@ -109,7 +109,7 @@ fn grants(names: &[String]) -> Result<GrantSet> {
     let kind = |name: &String| {
         GrantKind::from_name(name).ok_or_else(|| {
             let known = GrantKind::ALL.map(GrantKind::name).join(", ");
-            Failure::Usage(format!("there is no grant {name}; there are {known}"))
+            CliError::Usage(format!("there is no grant {name}; there are {known}"))
         })
     };
     Ok(GrantSet::Only(

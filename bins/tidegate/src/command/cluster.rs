@@ -13,7 +13,7 @@ use tidegate_wire::{Config, ConnectError};
 
 use super::{print, print_table, time};
 use crate::cli::ClusterCommand;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 use crate::{bus, service};
 
@@ -23,8 +23,8 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     let ClusterCommand::Status { json } = command;
     let config = Arc::new(service::config(settings)?);
     let control = KeptConnection::new(&config, &config.control_database);
-    let nodes = nodes(&control).await.map_err(failure)?;
-    let readers = readers(&control).await.map_err(failure)?;
+    let nodes = nodes(&control).await.map_err(cli_error)?;
+    let readers = readers(&control).await.map_err(cli_error)?;
     let bus = bus::report(settings).await;
     let replicas = replicas(&config, settings).await?;
     if *json {
@@ -51,7 +51,7 @@ async fn replicas(config: &Config, settings: &Settings) -> Result<Vec<ReplicaSta
     Ok(replicas)
 }
 
-fn failure(error: KeptConnectionError) -> Failure {
+fn cli_error(error: KeptConnectionError) -> CliError {
     match error {
         KeptConnectionError::Connect(error) => error.into(),
         KeptConnectionError::Statement(error) => ConnectError::Protocol(error.to_string()).into(),
@@ -108,7 +108,7 @@ fn print_bus(bus: &Result<BusReport>) -> Result {
             format!("{} B", bus.bytes),
             "-".to_owned(),
         ],
-        Err(failure) => ["-", "-", "-", &failure.text()].map(str::to_owned).into(),
+        Err(error) => ["-", "-", "-", &error.text()].map(str::to_owned).into(),
     };
     print_table(
         &["COPIES IN JETSTREAM", "MESSAGES", "SIZE", "PROBLEM"],
@@ -165,7 +165,7 @@ fn document(
             "expected_copies": report.map(|report| report.expected_copies),
             "messages": report.map(|report| report.messages),
             "bytes": report.map(|report| report.bytes),
-            "problem": bus.as_ref().err().map(Failure::text),
+            "problem": bus.as_ref().err().map(CliError::text),
         })
     });
     let replica = |replica: &ReplicaStatus| {

@@ -7,7 +7,7 @@ use tidegate_admin::{Admin, RolePasswords};
 use tidegate_identity::MasterKey;
 
 use super::print;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 use crate::{master_key, ports, service};
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     if missing == 0 {
         return Ok(());
     }
-    Err(Failure::Refused(format!(
+    Err(CliError::Refused(format!(
         "{missing} thing(s) that the service needs are missing; what is printed above sets them \
          right; SQL is for a superuser"
     )))

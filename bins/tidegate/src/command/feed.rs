@@ -12,7 +12,7 @@ use tidegate_sql::DatabaseName;
 
 use super::{print, print_table};
 use crate::cli::FeedCommand;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 use crate::settings::{FeedSource, Settings};
 
@@ -50,7 +50,7 @@ async fn status(service: &Service, log: &Replication, database: Option<&str>) ->
     if let Some(database) = database {
         let database = DatabaseName::new(database);
         let capture = log.captured(&database).await;
-        let capture = capture.map_err(|error| failure(&database, error))?;
+        let capture = capture.map_err(|error| cli_error(&database, error))?;
         print(settings_of(&cluster))?;
         print_slots(&slots)?;
         return print(captured(database.as_str(), &capture));
@@ -68,7 +68,7 @@ async fn status(service: &Service, log: &Replication, database: Option<&str>) ->
         match log.captured(&name).await {
             Ok(capture) => print(captured(&database, &capture))?,
             Err(error) => {
-                let text = failure(&name, error).text();
+                let text = cli_error(&name, error).text();
                 print(format_args!("\n{database}: {text}\n"))?;
             }
         }
@@ -173,21 +173,21 @@ fn captured(database: &str, capture: &DatabaseCapture) -> String {
 
 async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool) -> Result {
     let removed = log.remove(database, end_streams).await;
-    match removed.map_err(|error| failure(database, error))? {
+    match removed.map_err(|error| cli_error(database, error))? {
         Removal::Done { removed, slots } => print(dropped(&removed, &slots)),
-        Removal::Streaming(servers) => Err(Failure::Refused(still_streaming(database, &servers))),
-        Removal::Recreated => Err(Failure::Refused(format!(
+        Removal::Streaming(servers) => Err(CliError::Refused(still_streaming(database, &servers))),
+        Removal::Recreated => Err(CliError::Refused(format!(
             "a server that runs reads the changes of {database} again, and has created again what was \
              dropped; stop it first"
         ))),
-        Removal::Left(left) => Err(Failure::Refused(remaining_objects(database, &left))),
+        Removal::Left(left) => Err(CliError::Refused(remaining_objects(database, &left))),
     }
 }
 
 /// Converts an error of the change log to an error with a text for this command.
-fn failure(database: &DatabaseName, error: LogError) -> Failure {
+fn cli_error(database: &DatabaseName, error: LogError) -> CliError {
     match error {
-        LogError::Gone => Failure::Refused(format!("there is no database {database}")),
+        LogError::Gone => CliError::Refused(format!("there is no database {database}")),
         error => error.into(),
     }
 }

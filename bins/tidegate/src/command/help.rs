@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::print;
 use crate::cli::{self, Cli};
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::settings;
 
 /// Prints a description of all settings.

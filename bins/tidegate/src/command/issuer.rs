@@ -5,7 +5,7 @@ use tidegate_issuers::{IssuerChange, IssuerRecord, IssuerSettings, SignatureAlgo
 use super::user::tenant;
 use super::{print, print_table};
 use crate::cli::{IssuerCommand, NewIssuer};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
 /// Runs the command.
@@ -60,7 +60,7 @@ fn algorithms(names: &[String]) -> Result<Option<Vec<SignatureAlgorithm>>> {
     }
     let parse = |name: &String| {
         SignatureAlgorithm::from_name(name).ok_or_else(|| {
-            Failure::Usage(format!(
+            CliError::Usage(format!(
                 "{name} is no algorithm with public keys: RS256, RS384, RS512, PS256, PS384, \
                  PS512, ES256, ES384, EdDSA"
             ))

@@ -6,7 +6,7 @@ use tidegate_sql::DatabaseName;
 
 use super::{print, print_table};
 use crate::cli::KeyCommand;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::master_key;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -18,7 +18,7 @@ pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
             let path = file
                 .or_else(|| settings.master_key_file.clone())
                 .ok_or_else(|| {
-                    Failure::Usage("name the file: `tidegate key init FILE`".to_owned())
+                    CliError::Usage("name the file: `tidegate key init FILE`".to_owned())
                 })?;
             master_key::create(&path)?;
             print(format_args!(
@@ -48,7 +48,7 @@ async fn rotate(settings: &Settings, compromised: bool) -> Result {
         issuer.rotate_keys().await
     };
     match rotated {
-        Err(tidegate_oauth::Error::KeyTooYoung { .. }) => Err(Failure::Refused(
+        Err(tidegate_oauth::Error::KeyTooYoung { .. }) => Err(CliError::Refused(
             "the next key was published less than an hour ago, and those who check tokens may not \
              know it yet; try again later, or use --compromised if the key in use got out"
                 .to_owned(),

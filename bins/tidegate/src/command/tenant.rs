@@ -11,7 +11,7 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{cli, ports};
@@ -100,7 +100,7 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
     } else {
         return Ok(role);
     };
-    Err(Failure::Usage(format!(
+    Err(CliError::Usage(format!(
         "the role {role} cannot be an owner's: {problem}"
     )))
 }
@@ -253,8 +253,8 @@ impl Record<'_> {
     }
 }
 
-fn already_exists(name: &str) -> Failure {
-    Failure::Refused(format!(
+fn already_exists(name: &str) -> CliError {
+    CliError::Refused(format!(
         "{name} is a tenant already, or its owner's role is another's"
     ))
 }
@@ -285,7 +285,7 @@ pub(crate) fn refuse_known<'a>(
     let Some((other, _)) = kept.find(|kept| kept.0 == name || kept.1 == role) else {
         return Ok(());
     };
-    Err(Failure::Refused(if other == name {
+    Err(CliError::Refused(if other == name {
         format!("{name} is a tenant already")
     } else {
         format!(
@@ -331,12 +331,12 @@ fn to_json(changes: &[RightsChange]) -> Result<String> {
         right: change.right.name().to_owned(),
     };
     let kept: Vec<_> = changes.iter().map(kept).collect();
-    serde_json::to_string(&kept).map_err(|error| Failure::Refused(error.to_string()))
+    serde_json::to_string(&kept).map_err(|error| CliError::Refused(error.to_string()))
 }
 
 fn from_json(text: &str) -> Result<Vec<RightsChange>> {
     let damaged = || {
-        Failure::Refused(
+        CliError::Refused(
             "the record of what adopting granted is damaged, so it cannot be taken back".to_owned(),
         )
     };

@@ -8,7 +8,7 @@ use tidegate_oauth::{Issuer, NewPersonalToken, Scopes, Session};
 use super::user::tenant;
 use super::{print, print_table};
 use crate::cli::{NewToken, TokenCommand};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
 /// The largest number of tokens that are listed.
@@ -26,13 +26,14 @@ pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
 async fn create(new: NewToken, service: &Service) -> Result {
     tenant(service, &new.database).await?;
     for name in &new.scopes {
-        Scopes::parse(name)
-            .map_err(|error| Failure::Usage(format!("--scopes {name}: {}", error.description())))?;
+        Scopes::parse(name).map_err(|error| {
+            CliError::Usage(format!("--scopes {name}: {}", error.description()))
+        })?;
     }
     let scopes = Scopes::parse(&new.scopes.join(" "))?;
     if scopes == Scopes::UNRESTRICTED && !new.scopes.is_empty() {
         let text = "--scopes expects one scope or more; without it, the token has all rights";
-        return Err(Failure::Usage(text.to_owned()));
+        return Err(CliError::Usage(text.to_owned()));
     }
     let issuer = issuer(service).await?;
     let lifetime = Duration::from_hours(24) * u32::from(new.days);
@@ -76,7 +77,7 @@ async fn list(service: &Service, database: &str) -> Result {
 async fn revoke(service: &Service, database: &str, id: &str) -> Result {
     let tokens = tokens(service, database).await?;
     let found = tokens.iter().find(|session| session.id.to_string() == id);
-    let missing = || Failure::Refused(format!("there is no token {id} in {database}"));
+    let missing = || CliError::Refused(format!("there is no token {id} in {database}"));
     let issuer = issuer(service).await?;
     let who = (None, None);
     issuer

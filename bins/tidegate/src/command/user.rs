@@ -12,7 +12,7 @@ use tidegate_store::Tenant;
 
 use super::{print, print_table};
 use crate::cli::{ChangedUser, Confirmation, UserCommand};
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
 /// Runs the command.
@@ -110,7 +110,7 @@ async fn drop(
     tenant(service, &key.database).await?;
     if key.is_owner() {
         let name = &key.name;
-        return Err(Failure::Refused(format!(
+        return Err(CliError::Refused(format!(
             "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
         )));
     }
@@ -122,7 +122,7 @@ async fn drop(
 /// Finds a tenant. Fails if it does not exist.
 pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     service.tenants.find(name).await?.ok_or_else(|| {
-        Failure::Refused(format!(
+        CliError::Refused(format!(
             "there is no tenant {name}; `tidegate tenant list` lists them"
         ))
     })

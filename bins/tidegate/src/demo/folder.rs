@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, FileContext, Result};
+use crate::cli_error::{CliError, FileContext, Result};
 use crate::settings::Settings;
 use crate::{master_key, private_file, user_folders};
 
@@ -89,7 +89,7 @@ fn require_empty_or_demo(path: &Path) -> Result {
     if path.join(CLUSTER).exists() || entries.next().is_none() {
         return Ok(());
     }
-    Err(Failure::Refused(format!(
+    Err(CliError::Refused(format!(
         "{} is not empty and holds no demo, so it is left alone; choose an empty or a new folder \
          with --data-dir",
         path.display()

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tidegate_download::{Package, Progress, Source};
 use tidegate_embedded::{Cluster, Error as ClusterError, Settings as ClusterSettings};
 
+use crate::cli_error::{CliError, Result};
 use crate::command::print;
-use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 use crate::user_folders;
 
@@ -31,7 +31,7 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     match Box::pin(download(&source)).await {
         Ok(programs) => cluster.fallback_dir = Some(programs),
         Err(download) => {
-            return Err(Failure::Download {
+            return Err(CliError::Download {
                 download: Box::new(download),
                 missing: Box::new(missing),
             });

@@ -5,8 +5,8 @@ use tidegate_oauth::NewClient;
 use tidegate_sql::{DatabaseName, RoleName};
 
 use super::TENANT;
+use crate::cli_error::Result;
 use crate::command::{create_tenant, create_user, drop_tenant};
-use crate::failure::Result;
 use crate::service::Service;
 
 const SCHEMA: &str = include_str!("../../demo/schema.sql");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_identity::UserKey;
 
 use super::Node;
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::settings::Settings;
 
 /// How long the link is valid.

@@ -7,7 +7,7 @@ use tidegate_server::Certificate;
 use tokio::net::TcpListener;
 
 use crate::address;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 
 /// The listening sockets of the service.
@@ -27,8 +27,8 @@ impl Sockets {
         let certificate = match (&settings.tls_certificate, &settings.tls_key) {
             (Some(certificate), Some(key)) => Some(Certificate::read(certificate, key)?),
             (None, None) => None,
-            (Some(_), None) => return Err(Failure::incomplete("tls_certificate", "tls_key")),
-            (None, Some(_)) => return Err(Failure::incomplete("tls_key", "tls_certificate")),
+            (Some(_), None) => return Err(CliError::incomplete("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(CliError::incomplete("tls_key", "tls_certificate")),
         };
         let (mut bound, mut addresses) = (Vec::new(), Vec::new());
         for address in &settings.listen {
@@ -37,7 +37,7 @@ impl Sockets {
             bound.push(socket);
         }
         if bound.is_empty() {
-            return Err(Failure::Usage("the setting listen is empty".to_owned()));
+            return Err(CliError::Usage("the setting listen is empty".to_owned()));
         }
         let operations = match &settings.metrics_listen {
             Some(address) => Some(bind(address, "--metrics-listen").await?),
@@ -70,7 +70,7 @@ async fn bind(address: &SocketAddr, flag: &str) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let advice = listen_advice(error.kind());
         let text = format!("cannot listen on {address} ({error}); {advice} with {flag}");
-        Failure::Refused(text)
+        CliError::Refused(text)
     })
 }
 

@@ -3,7 +3,7 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tidegate_wire::Config;
 
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 
 /// The URL of the database to serve. It contains the login of the administrator.
 pub(super) struct Address {
@@ -24,11 +24,11 @@ impl Address {
     /// A usage error that says what is wrong. It never quotes the URL, which may contain a
     /// password.
     pub(super) fn parse(url: &str) -> Result<Self> {
-        let wrong = |error| Failure::Usage(format!("the address cannot be used: {error}"));
+        let wrong = |error| CliError::Usage(format!("the address cannot be used: {error}"));
         let config = Config::from_url(url).map_err(wrong)?;
         let database = config.admin_database.as_str();
         if database == "postgres" {
-            return Err(Failure::Usage(
+            return Err(CliError::Usage(
                 "the address names no database to serve: postgresql://USER@HOST/DATABASE; the \
                  database postgres is the cluster's own"
                     .to_owned(),

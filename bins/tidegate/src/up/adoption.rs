@@ -9,8 +9,8 @@ use tidegate_identity::{Secret, TenantName, UserKey};
 use tidegate_sql::{DatabaseName, RoleName};
 
 use crate::cli::PasswordSource;
+use crate::cli_error::Result;
 use crate::command::{owner_role, refuse_known, run_adoption};
-use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 

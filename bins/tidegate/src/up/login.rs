@@ -6,7 +6,7 @@ use tidegate_admin::{Admin, Error as AdminError, RolePasswords};
 use tidegate_wire::ConnectFault;
 
 use super::address::Address;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::settings::{Layers, Settings};
 use crate::terminal::{ExitOnSignal, NoEcho};
 use crate::{ports, service};
@@ -43,7 +43,7 @@ pub(super) async fn check(
             server.map_err(|error| refused(error, address))?;
             Ok(Some(interruptible))
         }
-        Err(AdminError::NoPassword { role, .. }) => Err(Failure::Usage(format!(
+        Err(AdminError::NoPassword { role, .. }) => Err(CliError::Usage(format!(
             "PostgreSQL asks for the password of {role}, and the address has none; set PGPASSWORD, \
              or run the command at a terminal"
         ))),
@@ -52,7 +52,7 @@ pub(super) async fn check(
 }
 
 /// Adds advice to the error of a failed login.
-fn refused(error: AdminError, address: &Address) -> Failure {
+fn refused(error: AdminError, address: &Address) -> CliError {
     let AdminError::Connect { source, .. } = &error else {
         return error.into();
     };
@@ -76,7 +76,7 @@ fn refused(error: AdminError, address: &Address) -> Failure {
         }
         _ => return error.into(),
     };
-    Failure::Refused(format!("{}; {remedy}", Failure::from(error).text()))
+    CliError::Refused(format!("{}; {remedy}", CliError::from(error).text()))
 }
 
 fn use_password(address: &mut Address, layers: &mut Layers, password: &str) {

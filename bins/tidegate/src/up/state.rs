@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tidegate_identity::MasterKey;
 
 use super::address::Address;
-use crate::failure::{Failure, FileContext, Result};
+use crate::cli_error::{CliError, FileContext, Result};
 use crate::settings::{Layers, Settings};
 use crate::{master_key, private_file, user_folders};
 
@@ -36,7 +36,7 @@ impl State {
             None => tidegate_embedded::default_directory(&user_folders::data()?)?,
         };
         if folder.join("postgresql").exists() {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "{} holds the database of `tidegate demo`, which deletes its master key with \
                  --fresh; give another --data-dir",
                 folder.display()
@@ -93,7 +93,7 @@ impl State {
         let first = format!("# {}", address.name());
         let present = std::fs::read_to_string(&path).unwrap_or_default();
         if present.lines().next().is_some_and(|line| line != first) {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "{} has the settings of another database or server; give another --data-dir",
                 path.display()
             )));

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
 use tidegate_admin::{Error, Grantee, Right};
+use tidegate_postgres::Authenticators;
 use tidegate_service::ServiceConnections;
 use tidegate_wire::backoff::Jitter;
 use tokio_postgres::Client;
 
 use super::fixture::{
-    admin, connect, database, refusal, role, root, service_admin, superuser, user, value,
+    admin, connect, database, record_tenant, refusal, role, root, service_admin, superuser, user,
+    value,
 };
 
 /// The privileges on all objects in a database, as one text.
@@ -74,6 +76,23 @@ async fn create_legacy_database(name: &str) -> Client {
     maker
 }
 
+/// The authenticator of a user of the database `adopted`, according to a node; otherwise what
+/// prevents the users from sharing connections.
+async fn authenticator_in_adopted(user: &str) -> String {
+    // Before PostgreSQL 15 a new database grants this to PUBLIC.
+    let revoke = "REVOKE CREATE ON SCHEMA public FROM PUBLIC";
+    root("adopted").await.batch_execute(revoke).await.unwrap();
+    record_tenant("adopted_control", "adopted", None).await;
+    let mut config = superuser();
+    config.control_database = database("adopted_control");
+    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
+    let node = Authenticators::new(Arc::new(control));
+    match node.of(&database("adopted"), &role(user)).await {
+        Some(authenticator) => authenticator.to_string(),
+        None => format!("{:?}", node.decisions()),
+    }
+}
+
 #[tokio::test]
 async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
     let maker = create_legacy_database("adopted").await;
@@ -119,6 +138,10 @@ async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
     assert_eq!(
         value(&reader, "SELECT count(*)::text FROM orders").await,
         "3"
+    );
+    assert_eq!(
+        authenticator_in_adopted("adopted/reader").await,
+        "adopted/$authenticator1"
     );
     admin
         .drop_user(&tenant, &role("adopted/reader"), &role("adopted"), false)

@@ -136,6 +136,78 @@ async fn a_grant_to_an_authenticator_that_leads_to_the_owner_ends_sharing() {
     tenant.wait_until_sharing("alice", true).await;
 }
 
+/// PostgreSQL lets no user of an authenticator be its member, because memberships form no circle.
+#[tokio::test]
+async fn a_member_of_an_authenticator_ends_sharing() {
+    let tenant = TenantFixture::new("shared_member").await;
+    tenant
+        .run(
+            "CREATE ROLE shared_member_out; CREATE ROLE \"shared_member_else/bob\"; \
+             REVOKE \"@mallory\" FROM \"@$authenticator1\"",
+        )
+        .await;
+    let shared = tenant.shared().await;
+    for member in [
+        "shared_member",
+        "shared_member_out",
+        "shared_member_else/bob",
+        "shared_member/mallory",
+    ] {
+        tenant.wait_until_sharing("alice", true).await;
+        let grant = format!("GRANT \"@$authenticator1\" TO \"{member}\"");
+        tenant.run(&grant).await;
+        tenant.wait_until_sharing("alice", false).await;
+        let (reason, remedy) = tenant.objection().await.unwrap();
+        let named = reason.contains(member) && reason.contains("is a member of the authenticator");
+        assert!(named, "{reason}");
+        let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+        assert_eq!(refused.unwrap_err(), "22023", "{member}");
+        tenant.run(&remedy).await;
+    }
+    tenant.wait_until_sharing("alice", true).await;
+    // A superuser can act as every user without a membership.
+    tenant
+        .run(
+            "CREATE ROLE shared_member_root SUPERUSER; \
+             GRANT \"@$authenticator1\" TO shared_member_root",
+        )
+        .await;
+    let node = node(tenant.name);
+    let alice = tenant.role("alice");
+    assert!(node.of(&tenant.database(), &alice).await.is_some());
+}
+
+/// Statements with which a user or the owner tries to change an authenticator or to become it.
+const ATTEMPTS: [&str; 12] = [
+    "GRANT \"@$authenticator1\" TO shared_touched",
+    "GRANT \"@$authenticator1\" TO shared_touched_out",
+    "REVOKE \"@bob\" FROM \"@$authenticator1\"",
+    "COMMENT ON ROLE \"@$authenticator1\" IS NULL",
+    "ALTER ROLE \"@$authenticator1\" NOLOGIN",
+    "ALTER ROLE \"@$authenticator1\" PASSWORD 'x'",
+    "ALTER ROLE \"@$authenticator1\" SET role = 'shared_touched'",
+    "ALTER ROLE \"@$authenticator1\" RENAME TO shared_touched_new",
+    "REASSIGN OWNED BY \"@$authenticator1\" TO shared_touched",
+    "DROP OWNED BY \"@$authenticator1\"",
+    "DROP ROLE \"@$authenticator1\"",
+    "SET ROLE \"@$authenticator1\"",
+];
+
+#[tokio::test]
+async fn neither_users_nor_the_owner_change_or_become_an_authenticator() {
+    let tenant = TenantFixture::new("shared_touched").await;
+    tenant.run("CREATE ROLE shared_touched_out").await;
+    for who in ["shared_touched/mallory", "shared_touched"] {
+        let client = tenant.login(who).await;
+        for attempt in ATTEMPTS {
+            let sql = attempt.replace('@', "shared_touched/");
+            let refused = client.batch_execute(&sql).await.expect_err(&sql);
+            assert_eq!(refused.code().unwrap().code(), "42501", "{who}: {sql}");
+        }
+    }
+    assert!(tenant.of("alice").await.is_some());
+}
+
 #[tokio::test]
 async fn a_session_that_pretends_to_provision_is_not_believed() {
     let tenant = TenantFixture::new("shared_pretence").await;

@@ -16,7 +16,7 @@ async fn findings(tenant: &TenantFixture) -> Vec<Finding> {
 }
 
 /// What prevents users from sharing connections, and a part of the finding.
-const HARMS: [(&str, &str); 14] = [
+const HARMS: [(&str, &str); 15] = [
     ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
     (
         "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
@@ -55,6 +55,10 @@ const HARMS: [(&str, &str); 14] = [
     (
         "GRANT pg_read_all_data TO \"@$authenticator1\"",
         "a member of the role pg_read_all_data",
+    ),
+    (
+        "GRANT \"@$authenticator1\" TO shared_doctor",
+        "shared_doctor is a member of the authenticator",
     ),
 ];
 

@@ -3,7 +3,7 @@
 use super::fixture::{TenantFixture, root};
 
 /// Each row has SQL that makes an authenticator unusable, and SQL that makes it usable again.
-const HARMS: [(&str, &str); 9] = [
+const HARMS: [(&str, &str); 17] = [
     (
         "ALTER ROLE \"@$authenticator1\" NOLOGIN",
         "ALTER ROLE \"@$authenticator1\" LOGIN",
@@ -11,6 +11,38 @@ const HARMS: [(&str, &str); 9] = [
     (
         "ALTER ROLE \"@$authenticator1\" INHERIT",
         "ALTER ROLE \"@$authenticator1\" NOINHERIT",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" SUPERUSER",
+        "ALTER ROLE \"@$authenticator1\" NOSUPERUSER",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" CREATEROLE",
+        "ALTER ROLE \"@$authenticator1\" NOCREATEROLE",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" CREATEDB",
+        "ALTER ROLE \"@$authenticator1\" NOCREATEDB",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" REPLICATION",
+        "ALTER ROLE \"@$authenticator1\" NOREPLICATION",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" BYPASSRLS",
+        "ALTER ROLE \"@$authenticator1\" NOBYPASSRLS",
+    ),
+    (
+        "GRANT SELECT ON own TO \"@$authenticator1\"",
+        "REVOKE SELECT ON own FROM \"@$authenticator1\"",
+    ),
+    (
+        "GRANT CREATE ON SCHEMA public TO \"@$authenticator1\"",
+        "REVOKE CREATE ON SCHEMA public FROM \"@$authenticator1\"",
+    ),
+    (
+        "GRANT pg_monitor TO \"@$authenticator1\"",
+        "REVOKE pg_monitor FROM \"@$authenticator1\"",
     ),
     (
         "ALTER ROLE \"@$authenticator1\" CONNECTION LIMIT 0",
@@ -57,6 +89,7 @@ async fn a_node_reports_an_authenticator_that_cannot_be_used() {
     let tenant = TenantFixture::new("shared_reports").await;
     for (harm, mend) in HARMS {
         assert_eq!(reasons(&tenant).await, [""; 0], "before {harm}");
+        assert!(tenant.of("alice").await.is_some(), "before {harm}");
         tenant.run(harm).await;
         let found = reasons(&tenant).await;
         assert!(
@@ -67,6 +100,7 @@ async fn a_node_reports_an_authenticator_that_cannot_be_used() {
         tenant.run(mend).await;
     }
     assert_eq!(reasons(&tenant).await, [""; 0]);
+    assert!(tenant.of("alice").await.is_some());
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(super) async fn retain(
         return Ok(LogPosition::default());
     }
     schema::configure_session(&admin).await?;
-    schema::renew(shared, &admin).await?;
+    schema::renew(shared, database, &admin).await?;
     if admin.rows(INSPECT, &[]).await?.iter().any(|row| row.get(0)) {
         warn!(%database, "outbox triggers were dropped or disabled; reporting a gap");
     }

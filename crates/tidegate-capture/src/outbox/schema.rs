@@ -26,13 +26,17 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
         let made = create(shared, database, &admin).await;
         admin.end(made).await?;
     }
-    renew(shared, &admin).await?;
+    renew(shared, database, &admin).await?;
     Ok(admin)
 }
 
 /// Renews the lease. Returns whether triggers may have stopped writing before the lease was
 /// renewed.
-pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
+pub(super) async fn renew(
+    shared: &Shared,
+    database: &DatabaseName,
+    admin: &CaptureSession,
+) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin
         .rows("SELECT tidegate_outbox.renew($1)", &[&seconds])
@@ -40,7 +44,7 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
     let row = rows.first().ok_or_else(|| unreadable("a lease"))?;
     let may_have_stopped = row.get(0);
     if may_have_stopped {
-        info!("outbox triggers are writing again");
+        info!(%database, "outbox triggers are writing again");
     }
     Ok(may_have_stopped)
 }

@@ -74,7 +74,7 @@ impl ReplicationSession {
                 Ok(_) => {}
                 Err(ReadError::Deadline) => {
                     if let Err(error) = self.canceller.cancel().await {
-                        warn!(%error, "cancel request failed");
+                        warn!(backend = self.process(), %error, "cancel request failed");
                     }
                     let what = format!("`{}`", text.split('(').next().unwrap_or_default());
                     return Err(LogError::TimedOut { what, limit });

@@ -99,14 +99,19 @@ pub(crate) async fn subscribe(
         let folding = &database.case_folding;
         folding.load(&database.catalog, relation, predicate).await?;
     }
+    // Without an open stream, the capture would only time out. This wait reports why the stream
+    // cannot be opened.
     database.stream.wait_live(deadline).await?;
     let since = ensure::ensure_captured(database, demand, deadline).await?;
+    // The client may have disconnected while the table was captured.
     if sender.is_closed() {
         return Err(Error::Closed);
     }
     let start = start_at(database, request.after, since, deadline).await;
     let policy = privileges.policy.as_ref();
     let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
+    // A rule is applied in this process. PostgreSQL evaluates only policies without a rule, because
+    // that costs a query for the changes.
     let evaluated = policy.filter(|_| rule.is_none());
     let rls = evaluated.map(|_| evaluators.get(&request.login, relation, &privileges));
     let subscriber = Arc::new(Subscriber {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_sql::Login;
 use tracing::{debug, warn};
 
 use crate::decode::change::RowChange;
@@ -67,6 +68,8 @@ pub(crate) async fn visible(
     let Some(rls) = rls else {
         return Ok(vec![true; changes.len()]);
     };
+    let Login { database, role, .. } = &subscriber.login;
+    let relation = subscriber.relation;
     let mut visibility_pause = commit_visibility::PAUSE.0;
     while !subscriber.is_ended() {
         match rls.visible(changes).await {
@@ -86,7 +89,7 @@ pub(crate) async fn visible(
                 return Ok(all);
             }
             Err(error @ tidegate_sql::Error::Deadline) => {
-                warn!(role = %subscriber.login.role, %error,
+                warn!(%database, %role, relation, %error,
                       "subscription ended: row level security policies took too long for one event");
                 break;
             }
@@ -95,7 +98,7 @@ pub(crate) async fn visible(
                 | tidegate_sql::Error::Internal(_)
                 | tidegate_sql::Error::NoDatabase),
             ) => {
-                warn!(role = %subscriber.login.role, %error, sqlstate = error.sqlstate(),
+                warn!(%database, %role, relation, %error, sqlstate = error.sqlstate(),
                       "subscription ended: row level security policies failed");
                 break;
             }

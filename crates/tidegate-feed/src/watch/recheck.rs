@@ -183,7 +183,7 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
 /// names of the primary key's columns; `None` if they were not read.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = RETRIES;
-    let mut primary_key = None;
+    let (mut primary_key, mut errors) = (None, HashMap::new());
     for attempt in 0..=attempts {
         let pairs: Vec<RoleTable> = groups.keys().cloned().collect();
         if pairs.is_empty() {
@@ -192,13 +192,15 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
         let outcomes = privilege_query::query(&database.catalog, pairs).await;
         let mut updates: Vec<RlsUpdate> = Vec::new();
         for (pair, outcome) in outcomes {
-            if matches!(
+            let failed = matches!(
                 outcome,
                 PrivilegeOutcome::Unstable | PrivilegeOutcome::Failed(_)
-            ) {
+            );
+            let privileges = outcome.into_result();
+            if failed {
+                errors.extend(privileges.err().map(|error| (pair, error)));
                 continue;
             }
-            let privileges = outcome.into_result();
             let loaded = privileges.as_ref().ok();
             primary_key =
                 primary_key.or_else(|| loaded.map(|privileges| privileges.primary_key.clone()));
@@ -210,8 +212,9 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
             sleep(pause).await;
         }
     }
-    for ((role, relation), subscribers) in groups {
-        warn!(%role, relation, "could not read policies again; subscriptions under row level security end");
+    for (pair, subscribers) in groups {
+        let (error, (role, relation)) = (errors.get(&pair).map(reason), &pair);
+        warn!(database = %database.name, %role, relation, error, "could not read policies again; subscriptions under row level security end");
         for subscriber in subscribers.iter().filter(|one| one.is_under_policies()) {
             subscriber.end(Ended::Unverified);
             database.hub.detach(subscriber);
@@ -251,12 +254,18 @@ fn apply(
         Ok(privileges) => Some((privileges, evaluators)),
         Err(error) => {
             if let Some(first) = subscribers.first() {
-                let role = &first.login.role;
-                warn!(%role, relation = first.relation, %error, "could not check privileges");
+                let (role, error) = (&first.login.role, reason(&error));
+                warn!(database = %database.name, %role, relation = first.relation, error, "could not check privileges");
             }
             None
         }
     }
+}
+
+/// The cause of an error, for the log. The text of [`Error::Privileges`] does not contain it.
+fn reason(error: &Error) -> String {
+    let cause = std::error::Error::source(error);
+    cause.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Updates evaluators. Each update waits until a running evaluation has ended.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{DatabaseError, InputError};
+use tidegate_sql::{DatabaseError, DatabaseName, InputError, Principal};
 use tidegate_values::ValueError;
 
 use super::{Code, Error};
@@ -11,8 +11,8 @@ use super::{Code, Error};
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The GraphQL error for an error of a statement. If `anonymous` is true, the caller has no
-    /// token, and a missing privilege is reported as `UNAUTHENTICATED`.
+    /// The GraphQL error for an error of a statement, which `principal` ran. If `anonymous` is true,
+    /// the caller has no token, and a missing privilege is reported as `UNAUTHENTICATED`.
     ///
     /// # Errors
     ///
@@ -21,6 +21,7 @@ impl Error {
     /// [`tidegate_sql::Error::Unavailable`].
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
+        principal: &Principal,
         anonymous: bool,
     ) -> Result<Self, tidegate_sql::Error> {
         Ok(match error {
@@ -43,7 +44,7 @@ impl Error {
                 retry_after,
                 source: Some(source),
             } => match source.downcast::<DatabaseError>() {
-                Ok(rejection) if !rejection.fatal => Self::with_hidden_cause(&rejection),
+                Ok(rejection) if !rejection.fatal => Self::with_hidden_cause(&rejection, principal),
                 Ok(rejection) => {
                     return Err(tidegate_sql::Error::Unavailable {
                         retry_after,
@@ -81,8 +82,13 @@ impl Error {
     /// The error for a rejection whose cause is a resource outside the database, such as memory,
     /// disk space or a foreign server. PostgreSQL's message may name hosts and files, so it is only
     /// logged.
-    fn with_hidden_cause(rejection: &DatabaseError) -> Self {
-        tracing::warn!(cause = %rejection, "statement failed in PostgreSQL");
+    fn with_hidden_cause(rejection: &DatabaseError, principal: &Principal) -> Self {
+        let database = principal.database().map(DatabaseName::as_str);
+        let role = match principal {
+            Principal::Role(login) => Some(login.role.as_str()),
+            Principal::Control | Principal::Catalog(_) => None,
+        };
+        tracing::warn!(database, role, cause = %rejection, "statement failed in PostgreSQL");
         let code = DatabaseError {
             sqlstate: rejection.sqlstate.clone(),
             ..DatabaseError::default()
@@ -186,7 +192,7 @@ mod tests {
                 retry_after,
                 source,
             };
-            Error::of_sql(error, false)
+            Error::of_sql(error, &Principal::Control, false)
         };
         let error = away(Box::new(database_error(false))).unwrap();
         assert_eq!(error.code, Code::Internal);
@@ -202,6 +208,6 @@ mod tests {
         away(Box::new(database_error(true))).unwrap_err();
         away("no route".into()).unwrap_err();
         let gone = tidegate_sql::Error::Rejected(Box::new(database_error(true)));
-        Error::of_sql(gone, false).unwrap_err();
+        Error::of_sql(gone, &Principal::Control, false).unwrap_err();
     }
 }

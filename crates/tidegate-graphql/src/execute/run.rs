@@ -124,7 +124,7 @@ pub(super) async fn run<'c>(
     }
     loop {
         let ran = send(plan, context, &of_plan).await?;
-        ran.map_err(|failed| failure(plan, failed, context.anonymous))?;
+        ran.map_err(|failed| failure(plan, failed, &context))?;
         if !plan.restart() {
             return Ok(None);
         }
@@ -183,35 +183,34 @@ async fn run_in_turn<'c>(
     let Context {
         executor,
         principal,
-        anonymous,
         options,
         ..
     } = context;
     let opening = executor.begin(principal, Mode::ReadWrite, &options).await;
     let mut transaction =
-        opening.map_err(|error| ExecutionFailure::of_sql(error, None, anonymous))?;
+        opening.map_err(|error| ExecutionFailure::of_sql(error, None, &context))?;
     while let Some(step) = plan.next().map_err(&of_plan)? {
         let ran = transaction.query(step.statement, step.sink).await;
-        ran.map_err(|error| failure(plan, PipelineError::at(0, error), anonymous))?;
+        ran.map_err(|error| failure(plan, PipelineError::at(0, error), &context))?;
     }
     Ok(transaction)
 }
 
 /// The failure for the error of a pipeline.
-fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> ExecutionFailure {
+fn failure(plan: &Plan<'_>, failed: PipelineError, context: &Context<'_>) -> ExecutionFailure {
     let PipelineError { step, error, .. } = failed;
     if let tidegate_sql::Error::Deadline = error {
         let roots = plan.roots_from(step.unwrap_or_default());
-        return match Error::of_sql(error, anonymous) {
+        return match Error::of_sql(error, context.principal, context.anonymous) {
             Ok(error) => ExecutionFailure::Deadline(roots, error),
             Err(error) => ExecutionFailure::Unavailable(error),
         };
     }
     let Some(step) = step else {
-        return ExecutionFailure::of_sql(error, None, anonymous);
+        return ExecutionFailure::of_sql(error, None, context);
     };
     let error = plan.locate(step, error);
-    match ExecutionFailure::of_sql(error, plan.root(step), anonymous) {
+    match ExecutionFailure::of_sql(error, plan.root(step), context) {
         ExecutionFailure::Field(_, error) | ExecutionFailure::Redefined(_, error)
             if plan.is_shared(step) =>
         {

@@ -3,21 +3,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use data_encoding::BASE32_NOPAD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
 use super::{Browser, IdentityService, LoginAttempt};
 use crate::rate_limit;
 use crate::second_factor::RecoveryCode;
 use crate::totp::{SECRET_BYTES, Totp};
-use crate::{AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey};
-
-/// All ASCII characters except the unreserved characters (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+use crate::{
+    AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey,
+    percent_encode,
+};
 
 /// A second factor that is being set up. Nothing is stored until the first code is right.
 #[derive(Clone, Debug)]
@@ -239,8 +234,7 @@ impl IdentityService {
 
 fn enrolment(key: &UserKey, secret: &[u8], sealed: String) -> Enrolment {
     let secret = BASE32_NOPAD.encode(secret);
-    let name = key.to_string();
-    let name = utf8_percent_encode(&name, RESERVED);
+    let name = percent_encode(&key.to_string());
     let uri = format!("otpauth://totp/Tidegate:{name}?secret={secret}&issuer=Tidegate");
     Enrolment {
         sealed,

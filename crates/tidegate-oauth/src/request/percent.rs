@@ -2,16 +2,11 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
+use percent_encoding::percent_decode;
 
-/// All ASCII characters except the unreserved characters (RFC 3986, section 2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-
-/// Decodes `+` and `%XX`; a `%` without two hex digits is kept. `None` if the result is not UTF-8.
+/// Decodes `+` and `%XX`. A `%` without two hex digits is kept, as the URL Standard prescribes; the
+/// queries of the API are decoded more strictly (`tidegate-http`). `None` if the result is not
+/// UTF-8.
 pub(crate) fn decode(text: &[u8]) -> Option<String> {
     let spaces: Vec<u8> = text
         .iter()
@@ -19,11 +14,6 @@ pub(crate) fn decode(text: &[u8]) -> Option<String> {
         .collect();
     let decoded = percent_decode(&spaces).decode_utf8();
     decoded.ok().map(Cow::into_owned)
-}
-
-/// Appends `text`, percent-encoding all but unreserved characters (RFC 3986, section 2.3).
-pub(crate) fn encode_into(encoded: &mut String, text: &str) {
-    encoded.extend(utf8_percent_encode(text, RESERVED));
 }
 
 #[cfg(test)]

@@ -123,9 +123,9 @@ impl Layout {
     }
 }
 
-/// A level as a part of the statement.
+/// The layout as one level uses it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'l> {
+pub(super) struct LevelLayout<'l> {
     pub(super) layout: &'l Layout,
     /// The columns of all levels.
     pub(super) items: &'l [Vec<Item>],
@@ -133,7 +133,7 @@ pub(super) struct Place<'l> {
     pub(super) number: usize,
 }
 
-impl Place<'_> {
+impl LevelLayout<'_> {
     /// Appends the columns of the statement for the rows of the level. `column` appends one column
     /// of the level, by its index. NULLs of the first level have a type, because PostgreSQL
     /// resolves the types of a `union all` from left to right.

@@ -30,7 +30,7 @@ use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_values::{Type, TypeKind, base_type};
 
 use super::elements::ArrayElements;
-use super::layout::{Item, Layout, Place};
+use super::layout::{Item, Layout, LevelLayout};
 use super::parents::Parents;
 use super::raw_keys::{as_text, raw_keys};
 use super::{
@@ -123,19 +123,19 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     let layout = Layout::of(&items);
     for (number, level) in levels.iter().enumerate() {
         sql.syntax(if number > 0 { " union all (" } else { " (" });
-        let place = Place {
+        let level_layout = LevelLayout {
             layout: &layout,
             items: &items,
             number,
         };
         if level.has_children {
             sql.syntax("select ");
-            place.columns(schema, &mut sql, |at, sql| {
+            level_layout.columns(schema, &mut sql, |at, sql| {
                 sql.numbered("p.c", at);
             });
             sql.numbered(" from l", number).syntax(" p");
         } else {
-            parameters[number] = level.rows(schema, Some(place), &mut sql);
+            parameters[number] = level.rows(schema, Some(level_layout), &mut sql);
         }
         sql.syntax(")");
     }
@@ -191,24 +191,35 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the select of the level's rows; returns the range of its parameters. If `place` is
+    /// Appends the select of the level's rows; returns the range of its parameters. If `layout` is
     /// `None`, the select has the columns of the level and those of [`raw_keys`]. Otherwise it has
     /// the columns of the layout.
-    fn rows(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) -> Range<usize> {
+    fn rows(
+        &self,
+        schema: &Schema,
+        layout: Option<LevelLayout<'_>>,
+        sql: &mut SqlWriter,
+    ) -> Range<usize> {
         let before = sql.parameters();
         match self.child() {
-            None => self.list(schema, place, sql),
-            Some(_) if self.limit == Limit::Each => self.each(schema, place, sql),
-            Some(child) => self.all(schema, child, place, sql),
+            None => self.list(schema, layout, sql),
+            Some(_) if self.limit == Limit::Each => self.each(schema, layout, sql),
+            Some(child) => self.all(schema, child, layout, sql),
         }
         before..sql.parameters()
     }
 
     /// Appends the select of the rows that belong to any of the parent rows.
-    fn all(&self, schema: &Schema, child: &Child, place: Option<Place<'_>>, sql: &mut SqlWriter) {
+    fn all(
+        &self,
+        schema: &Schema,
+        child: &Child,
+        layout: Option<LevelLayout<'_>>,
+        sql: &mut SqlWriter,
+    ) {
         sql.syntax("select ");
-        if let Some(place) = place {
-            place.columns(schema, sql, |at, sql| self.column(schema, at, sql));
+        if let Some(layout) = layout {
+            layout.columns(schema, sql, |at, sql| self.column(schema, at, sql));
         } else {
             self.header(sql);
             expressions(schema, self.program, ", ", sql);
@@ -232,11 +243,11 @@ impl NestedLevel<'_> {
 
     /// Appends the select of the rows that belong to any of the parent rows, with a limit for each
     /// parent row.
-    fn each(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
+    fn each(&self, schema: &Schema, layout: Option<LevelLayout<'_>>, sql: &mut SqlWriter) {
         sql.syntax("select ");
         let header = self.header_width();
-        if let Some(place) = place {
-            place.columns(schema, sql, |at, sql| {
+        if let Some(layout) = layout {
+            layout.columns(schema, sql, |at, sql| {
                 if at < header {
                     self.header_column(at, sql);
                 } else {
@@ -252,18 +263,18 @@ impl NestedLevel<'_> {
         sql.syntax(" cross join lateral (");
         self.list(schema, None, sql);
         sql.syntax(") c");
-        if place.is_some() {
+        if layout.is_some() {
             self.names(schema, header, sql);
         }
     }
 
     /// Appends the select of one list. If there are parent rows, the list belongs to one of them.
-    fn list(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
+    fn list(&self, schema: &Schema, layout: Option<LevelLayout<'_>>, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
-            if let Some(place) = place {
+            if let Some(layout) = layout {
                 sql.syntax(" ");
-                place.columns(schema, sql, |at, sql| self.column(schema, at, sql));
+                layout.columns(schema, sql, |at, sql| self.column(schema, at, sql));
             } else {
                 expressions(schema, self.program, " ", sql);
                 raw_keys(schema, self.program, sql);

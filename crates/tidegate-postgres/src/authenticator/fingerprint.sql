@@ -14,6 +14,12 @@ FROM (
            pg_catalog.concat('m', m.roleid, ' ', m.member, ' ', m.xmin)
     FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_authid r ON r.oid = m.member
     UNION ALL
+    -- A member of an authenticator concerns the authenticator's tenant too.
+    SELECT pg_catalog.split_part(r.rolname::text, '/', 1),
+           pg_catalog.concat('a', m.roleid, ' ', m.member, ' ', m.xmin)
+    FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_authid r ON r.oid = m.roleid
+    WHERE pg_catalog.strpos(r.rolname::text, '/$authenticator') > 0
+    UNION ALL
     SELECT CASE WHEN pg_catalog.strpos(r.rolname::text, '/') > 0
                 THEN pg_catalog.split_part(r.rolname::text, '/', 1) ELSE '' END,
            pg_catalog.concat('s', s.setdatabase, ' ', s.xmin)

@@ -117,7 +117,8 @@ impl Connection {
     /// Sends a cancel request, without waiting for the statement to end.
     pub(crate) async fn cancel_running(&self) {
         if let Err(error) = self.canceller.cancel().await {
-            tracing::warn!(%error, "cancel request failed");
+            let backend = self.backend().process_id;
+            tracing::warn!(backend, %error, "cancel request failed");
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_sql::Error;
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{Backend, TerminateOutcome, Terminator, outage, tag};
+use tidegate_wire::{Backend, BackendTerminator, TerminateOutcome, outage, tag};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Connection, ConnectionState, TransactionStatus};
@@ -29,7 +29,7 @@ impl Connection {
     /// session.
     ///
     /// Returns whether the connection can be used. If not, the caller drops it.
-    pub async fn recover(&mut self, terminator: &dyn Terminator) -> bool {
+    pub async fn recover(&mut self, terminator: &dyn BackendTerminator) -> bool {
         if self.state() == ConnectionState::NeedsRecovery && !self.is_quiet() {
             self.cancel_and_drain(terminator).await;
         }
@@ -78,7 +78,7 @@ impl Connection {
     /// exist. The second condition is needed after a failover, because the old server may never
     /// close the connection. A socket timeout does not help: it also expires while a running
     /// statement leaves its input unread.
-    pub async fn close_and_wait(self, terminator: &dyn Terminator) {
+    pub async fn close_and_wait(self, terminator: &dyn BackendTerminator) {
         let backend = self.backend().clone();
         tokio::select! {
             () = self.close() => {}
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Cancels the running statement and reads the rest of its output.
-    async fn cancel_and_drain(&mut self, terminator: &dyn Terminator) {
+    async fn cancel_and_drain(&mut self, terminator: &dyn BackendTerminator) {
         if self.session.is_pipeline_open() {
             self.abort();
         }
@@ -106,13 +106,19 @@ impl Connection {
             cancel,
             self.drain(Instant::now() + CANCEL_TIMEOUT, Errors::Expected)
         );
-        if !matches!(outcome, Ok(Ok(()))) {
-            tracing::warn!(backend = self.backend().process_id, "cancel request failed");
+        let error = match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(elapsed) => Some(elapsed.to_string()),
+        };
+        if let Some(error) = &error {
+            let backend = self.backend().process_id;
+            tracing::warn!(backend, error, "cancel request failed");
         }
         // Only a backend whose connection still works must be terminated. After a failure of the
         // connection the backend ends by itself.
         let runs_on = !drained && !self.session.is_closed();
-        if !drained || !matches!(outcome, Ok(Ok(()))) {
+        if !drained || error.is_some() {
             self.mark_closed();
         }
         if runs_on {
@@ -171,7 +177,7 @@ impl Connection {
 }
 
 /// Requests the termination of a backend until it no longer exists.
-async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
+async fn terminate_until_gone(backend: &Backend, terminator: &dyn BackendTerminator) {
     let mut delay = CLOSE_TIMEOUT;
     loop {
         sleep(delay).await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
 use tidegate_sql::BoxFuture;
 use tidegate_wire::{
-    Config, ConnectError, Secret, StartupParameters, Terminator, is_lock_table_error,
+    BackendTerminator, Config, ConnectError, Secret, StartupParameters, is_lock_table_error,
 };
 
 use crate::connection::{Connection, ConnectionState};
@@ -78,7 +78,7 @@ pub trait Credentials: Send + Sync {
 pub struct RoleConnector {
     config: Arc<Config>,
     credentials: Arc<dyn Credentials>,
-    terminator: Arc<dyn Terminator>,
+    terminator: Arc<dyn BackendTerminator>,
     logins: Arc<LoginStates>,
     /// Whether connections to a standby are reused.
     for_replica: bool,
@@ -89,7 +89,7 @@ impl RoleConnector {
     pub fn new(
         config: Arc<Config>,
         credentials: Arc<dyn Credentials>,
-        terminator: Arc<dyn Terminator>,
+        terminator: Arc<dyn BackendTerminator>,
     ) -> Self {
         Self {
             config,
@@ -115,7 +115,7 @@ impl RoleConnector {
     }
 
     /// Terminates backends that do not react to a cancel request.
-    pub(crate) fn terminator(&self) -> &Arc<dyn Terminator> {
+    pub(crate) fn terminator(&self) -> &Arc<dyn BackendTerminator> {
         &self.terminator
     }
 

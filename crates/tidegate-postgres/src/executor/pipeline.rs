@@ -36,12 +36,15 @@ impl UserExecutor {
         for (index, step) in pipeline.steps.iter().enumerate() {
             check(login, step.statement).map_err(|error| PipelineError::at(index, error))?;
         }
+        // A single read needs no transaction of its own.
         if is_one_query(&pipeline) {
             return self.query_step(login, pipeline, options).await;
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
         let route = self.route(login, options.author, &statements).await?;
         let in_flight = self.enter(&route.login, &statements, options);
+        // If no other request runs, a connection of its own responds sooner. If the multiplexed
+        // statements fail, they run again below, because they are stateless.
         if let Some(in_flight) = in_flight.as_ref().filter(|guard| !guard.is_alone())
             && let Some((rows, metadata)) = self.multiplex(in_flight, &route, &statements).await
         {
@@ -49,6 +52,8 @@ impl UserExecutor {
         }
         let sealed = route.sealed();
         let attempted = match self.attempt(route, &mut pipeline, options).await {
+            // The decision about shared connections or the key of the claims may be outdated. Nothing
+            // has taken effect, so the second attempt cannot repeat a write.
             Err(PipelineFailure::RoleRefused(error)) => {
                 let route = self.route_again(login, sealed, &error).await?;
                 self.attempt(route, &mut pipeline, options).await

@@ -158,6 +158,8 @@ async fn run_on(
     let (mode, commit) = (pipeline.mode, pipeline.commit);
     let mut statements = Vec::with_capacity(pipeline.steps.len());
     let mut held = Vec::with_capacity(pipeline.steps.len());
+    // No row reaches a sink before all statements have succeeded. Otherwise the pipeline could not
+    // run again on the primary.
     for step in &mut pipeline.steps {
         statements.push(step.statement);
         held.push(HeldRows::new(&mut *step.sink, AtLimit::GiveUp));
@@ -176,6 +178,8 @@ async fn run_on(
     };
     let completions = match ran {
         Ok(completions) => completions,
+        // A sink that gave up also fails with `ResultTooLarge`. But then only the limit of held
+        // rows was exceeded, and not the limit of the request.
         Err(failed) if is_final(&failed.error) && !held.iter().any(HeldRows::gave_up) => {
             return Err(ReplicaFailure::Final(failed));
         }
@@ -183,6 +187,7 @@ async fn run_on(
     };
     replica.count_answered();
     for (index, (held, completion)) in held.iter_mut().zip(&completions).enumerate() {
+        // An error is final from here on, because a sink may have received rows.
         let delivered = held.deliver().await;
         let ended = delivered.and_then(|()| held.sink.end(*completion));
         ended.map_err(|error| ReplicaFailure::Final(PipelineError::at(index, error)))?;

@@ -125,6 +125,8 @@ impl Connection {
         statements: &[Unprepared<'_>],
     ) -> Result<Vec<Described>, AttemptError> {
         self.begin_pipeline();
+        // PostgreSQL resolves names when it parses, and skips schemas of the `search_path` that the
+        // current role may not use. So the role is switched first.
         self.push_prefix(first.begins(), first.switch)?;
         for Unprepared { task, name, hints } in statements {
             let types = hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid));
@@ -147,10 +149,12 @@ impl Connection {
                     };
                     current.parameters = parameters;
                 }
+                // This is the last message about a statement. Its parameters came before.
                 tag::ROW_DESCRIPTION | tag::NO_DATA => {
                     current.fields = self.fields(tag)?;
                     described.push(std::mem::take(&mut current));
                 }
+                // The session can be used again only after the ReadyForQuery that still follows.
                 tag::ERROR_RESPONSE => {
                     failure = Some(ServerError::read(self.channel.inbound.body()));
                 }
@@ -162,6 +166,8 @@ impl Connection {
                 _ => return Err(self.unexpected(tag).into()),
             }
         }
+        // After an error PostgreSQL skips the rest of the pipeline. So the refused statement is the
+        // one after those that were described.
         match self.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
             None if described.len() == statements.len() => Ok(described),

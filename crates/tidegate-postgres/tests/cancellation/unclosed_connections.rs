@@ -10,7 +10,7 @@ use tidegate_postgres::{Credential, Credentials, RoleConnector, UserExecutor};
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{
-    Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator, TlsMode,
+    Backend, BackendTerminator, Config, Secret, StartupParameters, TerminateOutcome, TlsMode,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,7 +46,7 @@ struct Administrator {
     end: Arc<Notify>,
 }
 
-impl Terminator for Administrator {
+impl BackendTerminator for Administrator {
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         self.asked.lock().push((Instant::now(), backend));
         let mut answers = self.answers.lock();

@@ -272,7 +272,7 @@ async fn a_description_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_key_is_read_in_one_round_trip_by_the_owner_and_by_anonymous_callers() {
+async fn a_key_is_read_by_the_owner_and_by_anonymous_callers() {
     let fixture = Fixture::new("by_key").await;
     fixture
         .admin

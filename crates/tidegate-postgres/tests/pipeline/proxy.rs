@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The tags of the messages sent to PostgreSQL, with a `|` for each response.
 #[derive(Clone, Default)]
-pub(super) struct Log(Arc<Mutex<String>>);
+pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Log {
     /// Returns and clears the record.

@@ -123,6 +123,42 @@ async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_l
     }
 }
 
+/// A procedure or block may commit, which ends the switch: the rest would run as the authenticator.
+/// A temporary table would stay in the session that all users share.
+#[tokio::test]
+async fn statements_that_are_no_plain_read_or_write_keep_their_login() {
+    let record = "insert into log select current_user, usename from pg_stat_activity \
+        where pid = pg_backend_pid()";
+    let (fixture, _) = with_functions(
+        "shared_statement_kinds",
+        &format!(
+            "CREATE TABLE log (who text, login text); GRANT INSERT ON log TO PUBLIC;
+             GRANT TEMP ON DATABASE shared_statement_kinds TO PUBLIC;
+             CREATE FUNCTION who(a text) RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
+             CREATE PROCEDURE commits() LANGUAGE plpgsql
+                 AS $f$ BEGIN COMMIT; {record}; END $f$"
+        ),
+    )
+    .await;
+    let login = user(&fixture, 1);
+    // From now on the functions of the database are known, so calls alone keep no login.
+    assert!(becomes_shared(&fixture, &login, "select who('a')").await);
+    let block = format!("do $$ begin commit; {record}; end $$");
+    let temporary = format!(
+        "create temp table t on commit drop as with done as ({record} returning 1 as one) \
+         select one from done"
+    );
+    for text in ["call commits()", &block, &temporary] {
+        for sql in [method(text), ours(text)] {
+            sql.run(&fixture, &login).await.unwrap();
+            let take = "WITH taken AS (DELETE FROM log RETURNING who || ' ' || login AS line) \
+                SELECT string_agg(line, ', ') FROM taken";
+            let own = format!("{0} {0}", login.role);
+            assert_eq!(fixture.value(take).await, own, "{text}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
     let body = |body: &str| {

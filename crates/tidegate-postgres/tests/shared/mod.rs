@@ -5,6 +5,7 @@ mod faults;
 mod functions;
 mod interleaved;
 mod many;
+mod messages;
 mod one_caller;
 mod outage;
 mod pipelines;
@@ -159,19 +160,6 @@ async fn the_author_decides_who_logs_in() {
         }
         assert_eq!(backends(&fixture, &role).await, "2", "{role}");
     }
-}
-
-#[tokio::test]
-async fn statements_that_are_no_plain_read_or_write_keep_their_login() {
-    let (fixture, _) = tenant("shared_statement_kinds", 1).await;
-    let login = user(&fixture, 1);
-    let method = Sql::new("select set_config(:a, :b, false) || session_user")
-        .by(Author::Owner)
-        .set(["\"role\"", "\"none\""]);
-    let value = method.value(&fixture, &login).await;
-    assert!(value.ends_with(&format!("{}\"", login.role)), "{value}");
-    let temporary = ours("create temp table t as select session_user::text as who");
-    assert_eq!(temporary.refusal(&fixture, &login).await, "42501");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use tidegate_sql::{
 use tidegate_testkit::{connect, soon, wait_for_running};
 use tidegate_values::WireFormat;
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
+use tidegate_wire::{Backend, BackendTerminator as _, Config, TerminateOutcome};
 use tokio_postgres::Client;
 
 use crate::fixture::{CollectedRows, Rows, Sql};

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use tidegate_capture::{Outbox, OutboxReader, OutboxRemoval, OutboxStatus};
 use tidegate_sql::DatabaseName;
 
-use super::{failure, print, size};
+use super::{cli_error, print, size};
 use crate::cli::FeedCommand;
-use crate::failure::{Failure, Result};
+use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
 /// Runs the command.
@@ -43,9 +43,9 @@ async fn status(outbox: &Outbox, databases: &[String]) -> Result {
         match outbox.status(&name).await {
             Ok(Some(status)) => print(described(database, &status))?,
             Ok(None) => print(format_args!("\n{database}\n  no outbox\n"))?,
-            Err(error) if databases.len() == 1 => return Err(failure(&name, error)),
+            Err(error) if databases.len() == 1 => return Err(cli_error(&name, error)),
             Err(error) => {
-                let text = failure(&name, error).text();
+                let text = cli_error(&name, error).text();
                 print(format_args!("\n{database}: {text}\n"))?;
             }
         }
@@ -89,10 +89,10 @@ fn reader_line(reader: &OutboxReader) -> String {
 
 async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool) -> Result {
     let removed = outbox.remove(database, end_streams).await;
-    match removed.map_err(|error| failure(database, error))? {
+    match removed.map_err(|error| cli_error(database, error))? {
         OutboxRemoval::Done(None) => print("-- there was nothing\n"),
         OutboxRemoval::Done(Some(_)) => print("DROP SCHEMA tidegate_outbox CASCADE;\n"),
-        OutboxRemoval::Recreated => Err(Failure::Refused(format!(
+        OutboxRemoval::Recreated => Err(CliError::Refused(format!(
             "a server that runs reads the outbox of {database} again, and has created it again; stop \
              it first"
         ))),
@@ -105,7 +105,7 @@ async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool
                 "nothing was dropped; stop those servers, or let --end-streams end sessions whose \
                  server is gone",
             );
-            Err(Failure::Refused(text))
+            Err(CliError::Refused(text))
         }
     }
 }

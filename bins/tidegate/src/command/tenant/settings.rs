@@ -3,8 +3,8 @@
 use tidegate_identity::AnonymousSql;
 
 use super::kind;
+use crate::cli_error::{CliError, Result};
 use crate::command::{print, print_table, time, user};
-use crate::failure::{Failure, Result};
 use crate::service::Service;
 use crate::settings::Settings;
 
@@ -60,7 +60,7 @@ fn read(text: &str) -> Result<Setting> {
             "anonymous_sql=VALUE or impersonation=VALUE".to_owned(),
         ),
     };
-    setting.ok_or_else(|| Failure::Usage(format!("{text}: expected {expected}")))
+    setting.ok_or_else(|| CliError::Usage(format!("{text}: expected {expected}")))
 }
 
 /// Prints a tenant with its settings.

@@ -8,8 +8,8 @@ use tidegate_identity::{Conversion, User, UserKey, UserKind};
 
 use super::tenant;
 use crate::cli::ConvertedUsers;
+use crate::cli_error::{CliError, FileContext, Result};
 use crate::command::print;
-use crate::failure::{Failure, FileContext, Result};
 use crate::service::Service;
 
 /// Checks all users first. If one of them would be refused, converts none. Otherwise converts them
@@ -29,22 +29,22 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     for name in &names {
         match accounts.check_convert(&key(name), &conversion).await {
             Ok(user) => before.push(user),
-            Err(error) => refused.push(format!("{name}: {}", Failure::from(error).text())),
+            Err(error) => refused.push(format!("{name}: {}", CliError::from(error).text())),
         }
     }
     if !refused.is_empty() {
         if names.len() > 1 {
             refused.push("no user is converted".to_owned());
         }
-        return Err(Failure::Refused(refused.join("\n")));
+        return Err(CliError::Refused(refused.join("\n")));
     }
     for (index, (name, before)) in names.iter().zip(&before).enumerate() {
         match accounts.convert(&before.key, &conversion).await {
             Ok(user) => report(before, &user)?,
             Err(error) => {
-                return Err(Failure::Refused(format!(
+                return Err(CliError::Refused(format!(
                     "{name}: {}\nnot converted: {}",
-                    Failure::from(error).text(),
+                    CliError::from(error).text(),
                     names[index..].join(", ")
                 )));
             }

@@ -4,7 +4,7 @@ use tidegate_identity::{CredentialKind, Credentials, UserKey};
 
 use super::super::{print, print_table};
 use crate::cli::CredentialChoice;
-use crate::failure::Result;
+use crate::cli_error::Result;
 use crate::service::Service;
 
 /// Shows the credentials of a user. If `remove` names kinds of credentials, removes these instead.

@@ -7,9 +7,9 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
 use super::tenant;
+use crate::cli_error::{CliError, Result};
 use crate::command::print;
 use crate::connector::connector;
-use crate::failure::{Failure, Result};
 use crate::group_logins;
 use crate::service::Service;
 
@@ -50,7 +50,7 @@ pub(super) async fn run(
 async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     let user = service.users().user(key).await?;
     let role = user.role.as_deref().ok_or_else(|| {
-        Failure::Refused(format!(
+        CliError::Refused(format!(
             "{} is a member and has no role; `--all` repairs the groups of members too",
             key.name
         ))
@@ -72,8 +72,7 @@ async fn of_tenant(
     let shared: Vec<_> = shared.filter_map(|user| user.role.clone()).collect();
     let owner = RoleName::new(&tenant.owner_role);
     if let Err(error) = service.admin.provide_roles(&name, &owner, &shared).await {
-        let failure = Failure::from(error);
-        failed.push(format!("{database}: {}", failure.text()));
+        failed.push(format!("{database}: {}", CliError::from(error).text()));
     }
     let users = users
         .iter()
@@ -85,8 +84,8 @@ async fn of_tenant(
             .iter()
             .map(|role| login(database, role.as_str(), false)),
     );
-    if let Err(failure) = group_logins::provide(&service.admin, &service.accounts(), &name).await {
-        failed.push(format!("{database}: {}", failure.text()));
+    if let Err(error) = group_logins::provide(&service.admin, &service.accounts(), &name).await {
+        failed.push(format!("{database}: {}", error.text()));
     }
     let groups = service.admin.group_logins(&name).await?;
     logins.extend(
@@ -117,13 +116,13 @@ async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) ->
         let role = &login.key.role;
         match repair_one(service, &connector, login).await {
             Ok(()) => print(format_args!("{role} can log in.\n"))?,
-            Err(failure) => failed.push(format!("{role}: {}", failure.text())),
+            Err(error) => failed.push(format!("{role}: {}", error.text())),
         }
     }
     if failed.is_empty() {
         return Ok(());
     }
-    Err(Failure::Refused(failed.join("\n")))
+    Err(CliError::Refused(failed.join("\n")))
 }
 
 async fn repair_one(service: &Service, connector: &RoleConnector, login: &Login) -> Result {

@@ -47,7 +47,7 @@ impl Media {
             (_, Some(_)) => Ok(Self::Json),
             (Some(_), None) => Ok(Self::Response),
             (None, None) => Err(ApiError::not_acceptable(
-                "the answer can be had as application/json or application/graphql-response+json",
+                "the response can be had as application/json or application/graphql-response+json",
             )),
         }
     }

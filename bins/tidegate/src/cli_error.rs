@@ -10,11 +10,11 @@ use tidegate_wire::ConnectFault;
 use crate::settings;
 
 /// The result of a command.
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = ()> = std::result::Result<T, CliError>;
 
 /// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CliError {
     /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] settings::Error),
@@ -92,13 +92,13 @@ pub(crate) enum Failure {
     Output(#[from] std::io::Error),
 }
 
-impl From<tidegate_admin::Error> for Failure {
+impl From<tidegate_admin::Error> for CliError {
     fn from(error: tidegate_admin::Error) -> Self {
         Self::Admin { error }
     }
 }
 
-impl From<tidegate_oauth::Error> for Failure {
+impl From<tidegate_oauth::Error> for CliError {
     fn from(error: tidegate_oauth::Error) -> Self {
         match error {
             tidegate_oauth::Error::Identity(error) => error.into(),
@@ -107,7 +107,7 @@ impl From<tidegate_oauth::Error> for Failure {
     }
 }
 
-impl From<tidegate_identity::Error> for Failure {
+impl From<tidegate_identity::Error> for CliError {
     fn from(error: tidegate_identity::Error) -> Self {
         use tidegate_identity::Error;
         use tidegate_identity::RoleError;
@@ -143,7 +143,7 @@ fn reason(error: &tidegate_admin::Error) -> String {
     }
 }
 
-impl Failure {
+impl CliError {
     /// The error for a setting that is given without another setting that it needs.
     pub(crate) fn incomplete(given: &str, missing: &str) -> Self {
         Self::Usage(format!("the setting {given} is given without {missing}"))
@@ -204,7 +204,7 @@ pub(crate) trait FileContext<T> {
 
 impl<T> FileContext<T> for std::io::Result<T> {
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
-        self.map_err(|source| Failure::File {
+        self.map_err(|source| CliError::File {
             action,
             path: path.into(),
             source,

@@ -1,4 +1,4 @@
-// What every walk needs: the console of a demo, a browser that notices every complaint, and axe.
+// The fixture of every walk: the console of a demo, a browser that collects the errors of pages, and axe.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -23,7 +23,7 @@ export async function sql(q, params) {
  * A browser at the service, or with options at a proxy in front of it, which can break connections
  * and replace answers.
  */
-export async function stage(options) {
+export async function openFixture(options) {
   const server = options ? await serve(home, options) : { url: home, stop: () => undefined };
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM,
