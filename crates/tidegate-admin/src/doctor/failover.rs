@@ -25,10 +25,12 @@ const STANDBYS: &str = "\
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
                             WHERE s.slot_name = pg_catalog.btrim(n.name)))";
 
-/// Selects the retention slots and their databases.
+/// Selects the retention slots and their databases. A slot whose database is being dropped, and a
+/// physical slot with such a name, have no database.
 const SLOTS: &str = "\
     SELECT slot_name::text, database::text FROM pg_catalog.pg_replication_slots \
-    WHERE slot_name ~ '^tidegate_[0-9]+$' AND NOT temporary ORDER BY slot_name";
+    WHERE slot_name ~ '^tidegate_[0-9]+$' AND NOT temporary AND database IS NOT NULL \
+    ORDER BY slot_name";
 
 /// If the server has standbys, or the configuration has several hosts, reports what standbys need
 /// to keep the retention slots. Also reports names in `synchronized_standby_slots` that are no
