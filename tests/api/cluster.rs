@@ -220,7 +220,9 @@ async fn the_status_names_the_node_that_reads_the_changes_of_a_database() {
     // A node that does not run falls behind by what is written.
     signal(&node, "-STOP");
     let least = unconfirmed(&operator).await;
-    let write = "INSERT INTO orders (id) SELECT generate_series(100001, 101000)";
+    // The lag is counted up to the WAL that is on disk.
+    let write = "SET synchronous_commit = on; \
+                 INSERT INTO orders (id) SELECT generate_series(100001, 101000)";
     inside.batch_execute(write).await.unwrap();
     let lag = self::status(&operator)["readers"][0]["lag_bytes"].as_i64();
     let most = unconfirmed(&operator).await;
