@@ -94,8 +94,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) markdown: bool,
     /// Check in about a minute that every case works: one slice of 0.3 s each, few users, and only
-    /// the cases of the folder, the policy by claims and what other options ask for. The numbers
-    /// mean nothing
+    /// the cases of the folder, the policy by claims, the foreign token and what other options ask
+    /// for. The numbers mean nothing
     #[arg(long)]
     pub(crate) quick: bool,
     /// Also sign up N members through the pages, and check that each sees only its own rows, in

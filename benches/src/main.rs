@@ -20,6 +20,7 @@ mod connection;
 mod export;
 mod feed;
 mod floor;
+mod foreign_token;
 mod idle_roles;
 mod load;
 mod measure;
@@ -78,6 +79,7 @@ async fn main() -> Result<ExitCode> {
     }
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
     claims_policy::run(&service, &arguments).await?;
+    foreign_token::run(&arguments).await?;
     if !arguments.quick {
         others(&service, &arguments, &shapes).await?;
     }

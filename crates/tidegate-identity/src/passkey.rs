@@ -16,3 +16,8 @@ pub struct Passkey {
     /// When the passkey was most recently used to sign in.
     pub used_at: Option<Timestamp>,
 }
+
+impl Passkey {
+    /// The maximum number of passkeys of a user.
+    pub const MOST: usize = 20;
+}

@@ -277,8 +277,9 @@ pub trait IdentityStore: Send + Sync {
     /// A user's passkeys, the oldest first.
     fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>>;
 
-    /// Adds a passkey to a user; `false` if a passkey with its id exists. The store deletes it with
-    /// the user.
+    /// Adds a passkey to a user; `false` if a passkey with its id exists, or if the user has
+    /// [`Passkey::MOST`] passkeys. The step is atomic: calls at the same time never add more. The
+    /// store deletes the passkey with the user.
     fn insert_passkey<'a>(
         &'a self,
         key: &'a UserKey,

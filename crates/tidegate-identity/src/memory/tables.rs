@@ -247,11 +247,12 @@ impl Tables {
 
     pub(super) fn insert_passkey(&mut self, key: &UserKey, passkey: &Passkey) -> bool {
         let free = !self.passkeys.contains_key(&passkey.id);
-        if free {
+        let added = free && self.passkeys_of(key).len() < Passkey::MOST;
+        if added {
             let row = (key.clone(), passkey.clone());
             self.passkeys.insert(passkey.id.clone(), row);
         }
-        free
+        added
     }
 
     pub(super) fn rename_passkey(&mut self, key: &UserKey, id: &str, name: &str) -> bool {

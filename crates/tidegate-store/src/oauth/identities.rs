@@ -25,8 +25,8 @@ static LIST: Query = Query::new(
      where database = :database and user_name = :user_name \
      order by issuer collate \"C\", subject collate \"C\"",
 );
-/// Locks a user's row, so that two transactions never remove credentials of the same user at the
-/// same time. Each must see what the previous one removed.
+/// Locks a user's row, so that two transactions never count or remove credentials of the same user
+/// at the same time. Each must see what the previous one changed.
 pub(super) static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",

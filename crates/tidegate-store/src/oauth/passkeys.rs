@@ -48,7 +48,14 @@ pub(super) async fn list(database: &Database, key: &UserKey) -> Result<Vec<Passk
     database.rows(&LIST, &values, read).await
 }
 
+/// Inserts a passkey, unless the user has the maximum number.
 pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey) -> Result<bool> {
+    let user: [Argument<'_>; 2] = [&key.database, &key.name];
+    let mut open = database.begin().await?;
+    open.row(&LOCK_USER, &user, row::boolean).await?;
+    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MOST {
+        return Ok(false);
+    }
     let values: [Argument<'_>; 7] = [
         &passkey.id,
         &key.database,
@@ -58,7 +65,9 @@ pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey
         &passkey.created_at,
         &passkey.used_at,
     ];
-    Ok(database.execute(&INSERT, &values).await? == 1)
+    let inserted = open.execute(&INSERT, &values).await? == 1;
+    open.commit().await?;
+    Ok(inserted)
 }
 
 pub(super) async fn rename(

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use tidegate_identity::{CredentialKind, Passkey, UnlinkOutcome, User};
+use tidegate_identity::{CredentialKind, Passkey, UnlinkOutcome, User, UserKey};
 use tidegate_oauth::IssuerStore;
+use tidegate_testkit::eventually;
 
 use super::browsers::factor;
 use super::codes::hash;
 use super::identities::identity;
 use super::members::member;
 use super::samples::{NOW, user};
+use crate::fixture::Fixture;
 
 super::cases!(
     a_passkey_belongs_to_one_user_and_is_deleted_with_it,
+    a_user_has_a_maximum_number_of_passkeys,
     a_record_is_replaced_only_if_it_is_unchanged,
     the_last_way_to_sign_in_stays,
     a_member_has_passkeys,
@@ -60,6 +63,65 @@ async fn a_passkey_belongs_to_one_user_and_is_deleted_with_it(store: Arc<dyn Iss
     assert!(store.delete_user(&alice.key, NOW).await.unwrap());
     store.insert_user(&alice).await.unwrap();
     assert_eq!(store.passkey("one").await.unwrap(), None);
+}
+
+/// Adds all passkeys that a user may have but one.
+async fn add_all_but_one(store: &dyn IssuerStore, key: &UserKey) {
+    for number in 1..Passkey::MOST {
+        let known = passkey(&number.to_string());
+        assert!(store.insert_passkey(key, &known).await.unwrap());
+    }
+}
+
+async fn a_user_has_a_maximum_number_of_passkeys(store: Arc<dyn IssuerStore>) {
+    let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
+    for user in [&alice, &bob] {
+        store.insert_user(user).await.unwrap();
+    }
+    add_all_but_one(&*store, &alice.key).await;
+    for (key, id, added) in [
+        (&alice.key, "one", true),
+        (&alice.key, "two", false),
+        (&bob.key, "two", true),
+    ] {
+        let inserted = store.insert_passkey(key, &passkey(id)).await.unwrap();
+        assert_eq!(inserted, added, "{id} of {key}");
+    }
+    let own = store.passkeys_of_user(&alice.key).await.unwrap();
+    assert_eq!(own.len(), Passkey::MOST);
+}
+
+/// The test locks the user's row. Each addition needs this row before it ends, because its row
+/// refers to the user. So both are under way at the same time when the test releases the row.
+#[tokio::test]
+async fn passkeys_that_are_added_at_the_same_time_are_counted() {
+    let fixture = Fixture::migrated("passkeys_at_the_same_time").await;
+    let (store, alice) = (fixture.store(), user("shop", "alice"));
+    store.insert_user(&alice).await.unwrap();
+    add_all_but_one(&*store, &alice.key).await;
+    let lock = "begin; select from tidegate.users where name = 'alice' for update";
+    fixture.beside.batch_execute(lock).await.unwrap();
+    let release = async {
+        eventually("both additions wait", async || {
+            let clear = "select pg_stat_clear_snapshot()";
+            fixture.beside.batch_execute(clear).await.unwrap();
+            let waiting = "select count(*) from pg_stat_activity \
+                where datname = current_database() and wait_event_type = 'Lock'";
+            let found = fixture.beside.query_one(waiting, &[]).await.unwrap();
+            found.get::<_, i64>(0) == 2
+        })
+        .await;
+        fixture.beside.batch_execute("commit").await.unwrap();
+    };
+    let (one, two) = (passkey("one"), passkey("two"));
+    let (first, second, ()) = tokio::join!(
+        store.insert_passkey(&alice.key, &one),
+        store.insert_passkey(&alice.key, &two),
+        release,
+    );
+    assert_ne!(first.unwrap(), second.unwrap(), "one of the two is added");
+    let own = store.passkeys_of_user(&alice.key).await.unwrap();
+    assert_eq!(own.len(), Passkey::MOST);
 }
 
 async fn a_record_is_replaced_only_if_it_is_unchanged(store: Arc<dyn IssuerStore>) {

@@ -14,8 +14,6 @@ use crate::service::Browser;
 use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, SecretHash, User};
 
 const REGISTRATION: &str = "registration of a passkey";
-/// The maximum number of passkeys of a user.
-const MOST: usize = 20;
 
 /// A question for a new passkey.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +41,10 @@ impl IdentityService {
         self.require_recent_sign_in(browser, password, context)
             .await?;
         let user = &browser.user;
-        let known = self.require_room(user).await?;
+        let known = self.passkeys_of(&user.key).await?;
+        if known.len() >= Passkey::MOST {
+            return Err(Error::Taken("passkey"));
+        }
         let id = handle(user);
         let (mut question, state) = self.question(user, id)?;
         // The excluded credentials keep the browser from creating a second passkey in the same
@@ -54,17 +55,6 @@ impl IdentityService {
         let user = id.to_base64url();
         let registration = Registration { user, state };
         self.ask((REGISTRATION, cookie), (&question.public_key, registration))
-    }
-
-    /// Checks that a user may have one more passkey, and returns those that the user has;
-    /// [`Error::Taken`] if the user has the maximum number.
-    async fn require_room(&self, user: &User) -> Result<Vec<Passkey>> {
-        let known = self.passkeys_of(&user.key).await?;
-        if known.len() < MOST {
-            Ok(known)
-        } else {
-            Err(Error::Taken("passkey"))
-        }
     }
 
     fn question(
@@ -98,8 +88,6 @@ impl IdentityService {
         if asked.user != handle(user).to_base64url() {
             return Err(Error::WrongPasskey);
         }
-        // Several questions can be asked before the first one is answered.
-        self.require_room(user).await?;
         let site = self.passkey_site()?;
         let made = site.register_credential(&answer, &asked.state, None);
         let made = made.map_err(refused)?;
@@ -110,6 +98,8 @@ impl IdentityService {
             created_at: self.ports.clock.now(),
             used_at: None,
         };
+        // The store checks the number of passkeys again, because several questions can be asked
+        // before the first one is answered.
         if !self.ports.store.insert_passkey(&user.key, &passkey).await? {
             return Err(Error::Taken("passkey"));
         }
