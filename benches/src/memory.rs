@@ -9,7 +9,7 @@ use crate::load::{self, Load};
 use crate::service::Service;
 use crate::setup::People;
 use crate::shape::Shape;
-use crate::shape::header::Endpoint;
+use crate::shape::header::Callers;
 use crate::variant::Variant;
 use crate::{Result, process};
 
@@ -43,16 +43,17 @@ pub(crate) struct MemoryOfUsers<'a> {
 }
 
 impl<'a> MemoryOfUsers<'a> {
-    /// The measurement for the case with the most users. `None` if all cases have one user at most.
+    /// The measurement for the case with the largest number of `--users`. `None` if no case has
+    /// several users.
     pub(crate) fn of(
         service: &'a Service,
         arguments: &Arguments,
         cases: &'a [(&'a Shape, Vec<Variant>)],
     ) -> Option<Self> {
-        let variants = cases.iter().flat_map(|(shape, variants)| {
-            let sent = variants.iter().filter(|v| v.endpoint != Endpoint::Pgbench);
-            sent.map(move |variant| (*shape, variant))
-        });
+        let variants = cases
+            .iter()
+            .flat_map(|(shape, variants)| variants.iter().map(move |variant| (*shape, variant)))
+            .filter(|(_, variant)| variant.callers == Callers::Users);
         // Of several cases with the same number of users, `min_by_key` returns the first.
         let (shape, variant) = variants.min_by_key(|(_, variant)| Reverse(variant.users))?;
         let load = Load {
