@@ -28,10 +28,9 @@ pub(crate) async fn print(service: &Service, when: &str) -> Result<()> {
     Ok(())
 }
 
-/// Measures the memory of the service twice, with one signed-in user and with many. Between the two
-/// measurements only the number of users changes: before each, every user has sent a request, and
-/// random ones of them have sent requests for the same time. So the memory that any load needs, such
-/// as buffers, plans and the allocator's pages, is in both.
+/// Measures the memory of the service three times: when one user has signed in, when all have, and
+/// when all have sent requests. Before each measurement the same load runs, so the memory that any
+/// load needs, such as buffers, plans and the allocator's pages, is in all three.
 #[derive(Debug)]
 pub(crate) struct MemoryOfUsers<'a> {
     service: &'a Service,
@@ -103,16 +102,15 @@ impl<'a> MemoryOfUsers<'a> {
         process::resident(self.service.server)
     }
 
-    /// Prints the difference to the memory with one user.
-    pub(crate) fn print(&self, one: u64, many: u64) {
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    /// Prints the memory with one user signed in, with all signed in, and after requests of all.
+    pub(crate) fn print(&self, measured: [u64; 3]) {
+        let [one, signed_in, asked] = measured.map(|bytes| bytes as f64 / f64::from(1 << 20));
         println!(
-            "{} signed-in users, {}: {:.1} MiB resident with one of them, {:.1} with all: {:+.1}",
+            "{} users, {}: {one:.1} MiB resident with one of them signed in, {signed_in:.1} with \
+             all, {asked:.1} after requests of all: {:+.1}",
             self.variant.users,
             self.variant.endpoint.path(),
-            mib(one),
-            mib(many),
-            mib(many) - mib(one)
+            asked - one
         );
     }
 }
