@@ -24,6 +24,7 @@ mod foreign_token;
 mod idle_roles;
 mod load;
 mod measure;
+mod memory;
 mod model;
 mod node;
 mod nodes;
@@ -40,14 +41,15 @@ mod table;
 mod variant;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser as _;
 
 use crate::arguments::{Arguments, Command};
 use crate::measure::Bench;
+use crate::memory::MemoryOfUsers;
 use crate::peer::Peer;
 use crate::service::Service;
+use crate::setup::People;
 use crate::shape::Shape;
 use crate::table::Table;
 use crate::variant::Variant;
@@ -75,7 +77,7 @@ async fn main() -> Result<ExitCode> {
         service.floor_transport()
     );
     if !arguments.quick {
-        memory(&service, "before anybody asks").await?;
+        memory::print(&service, "before the first request").await?;
     }
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
     claims_policy::run(&service, &arguments).await?;
@@ -115,10 +117,7 @@ async fn compare(
     }
     let users = cases.iter().flat_map(|(_, variants)| variants);
     let users = users.map(|variant| variant.users).max().unwrap_or(0);
-    let people = setup::people(service, users, arguments).await?;
-    if !arguments.quick && users > 0 {
-        memory(service, &format!("with {users} users signed in")).await?;
-    }
+    let people = people(service, arguments, &cases, users).await?;
     if let Some(peer) = peer {
         let env = service.path.join("demo/demo.env");
         println!(
@@ -155,9 +154,29 @@ async fn compare(
         process::peak(service.server)? >> 20
     );
     if !arguments.quick && users > 0 {
-        memory(service, "after the cases").await?;
+        memory::print(service, "after the cases").await?;
     }
     Ok(failed)
+}
+
+/// Creates the callers of the cases, and prints what the signed-in users add to the service's
+/// memory.
+async fn people(
+    service: &Service,
+    arguments: &Arguments,
+    cases: &[(&Shape, Vec<Variant>)],
+    users: u32,
+) -> Result<People> {
+    let Some(memory) = MemoryOfUsers::of(service, arguments, cases) else {
+        return setup::people(service, users, arguments).await;
+    };
+    let one = setup::people(service, 1, arguments).await?;
+    let one_signed_in = memory.measure(&one).await?;
+    let people = setup::people(service, users, arguments).await?;
+    let all_signed_in = memory.measure(&one).await?;
+    let all_asked = memory.measure(&people).await?;
+    memory.print([one_signed_in, all_signed_in, all_asked]);
+    Ok(people)
 }
 
 /// Runs the cases without a floor.
@@ -173,15 +192,5 @@ async fn others(service: &Service, arguments: &Arguments, shapes: &[Shape]) -> R
     if arguments.export {
         export::compare(service).await?;
     }
-    Ok(())
-}
-
-/// Prints the resident memory of the idle service.
-async fn memory(service: &Service, when: &str) -> Result<()> {
-    // Waits until the allocator has returned the memory of password hashes, which takes two seconds
-    // after a sign-in.
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let resident = process::resident(service.server)? >> 20;
-    println!("idle server {when}: {resident} MiB resident");
     Ok(())
 }

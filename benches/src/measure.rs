@@ -146,18 +146,9 @@ impl Bench<'_> {
             Callers::Owner => [owner()].into(),
             Callers::Guest => [people.guest.clone()].into(),
             Callers::Tenants => people.of_tenants.clone(),
-            _ => {
-                let count = people.users.len().min(variant.users as usize);
-                people.users[..count].into()
-            }
+            _ => people.first_users(variant.users),
         };
-        Arc::new(Plan {
-            address: self.service.address,
-            path: variant.endpoint.path().to_owned(),
-            accept: shape.header.accept.clone(),
-            callers,
-            body: shape.body(variant.endpoint),
-        })
+        Arc::new(variant.plan(shape, self.service, callers))
     }
 
     async fn slice(

@@ -32,6 +32,14 @@ pub(crate) struct People {
     pub(crate) of_tenants: Arc<[Caller]>,
 }
 
+impl People {
+    /// The first `count` sub-users of the demo's tenant, or all if there are fewer.
+    pub(crate) fn first_users(&self, count: u32) -> Arc<[Caller]> {
+        let count = self.users.len().min(count as usize);
+        self.users[..count].into()
+    }
+}
+
 /// Creates the tables and methods of the shapes.
 pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     let client = service.client().await?;
@@ -81,7 +89,7 @@ pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments)
     let tokens = Tokens(&file);
     let made = tenant.users(users, &tokens).await?;
     let seconds = made.time.as_secs_f64();
-    if made.new > 0 {
+    if made.new > 1 {
         println!(
             "{} users signed up and in within {seconds:.1} s: {:.1} a second",
             made.new,

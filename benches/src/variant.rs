@@ -1,7 +1,11 @@
 //! A variant of a shape sends its requests to one endpoint, with the tokens of one kind of callers.
 
+use std::sync::Arc;
+
 use crate::accounts::name;
 use crate::arguments::Arguments;
+use crate::load::{Caller, Plan};
+use crate::service::Service;
 use crate::shape::Shape;
 use crate::shape::header::{Callers, Endpoint, VariantSpec};
 
@@ -26,6 +30,17 @@ impl Variant {
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
         many && self.endpoint == other.endpoint && other.callers == Callers::One
+    }
+
+    /// The requests of the variant, which `callers` send to the service.
+    pub(crate) fn plan(&self, shape: &Shape, service: &Service, callers: Arc<[Caller]>) -> Plan {
+        Plan {
+            address: service.address,
+            path: self.endpoint.path().to_owned(),
+            accept: shape.header.accept.clone(),
+            callers,
+            body: shape.body(self.endpoint),
+        }
     }
 }
 

@@ -356,7 +356,10 @@ impl Connection {
             tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE | tag::COPY_BOTH_RESPONSE => {
                 Err(self.protocol_error("COPY was started"))
             }
-            _ => Ok(self.take_prefix(tag)),
+            _ => {
+                let body = self.channel.inbound.body();
+                Ok(self.session.prefix.consume(tag, body))
+            }
         }
     }
 }

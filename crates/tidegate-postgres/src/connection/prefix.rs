@@ -49,9 +49,44 @@ impl Prefix {
         self.refusal.is_some()
     }
 
+    /// The error of PostgreSQL, if it refused to switch to the caller's role or refused the sealed
+    /// claims; otherwise `None`.
+    pub(crate) fn refusal(&self) -> Option<ServerError> {
+        self.refusal.clone()
+    }
+
     /// Records that the statement failed because the database refused the sealed claims.
     pub(crate) fn refuse(&mut self, error: ServerError) {
         self.refusal = Some(error);
+    }
+
+    /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
+    /// statement. An error belongs to the statement unless it refuses the switch.
+    pub(super) fn consume(&mut self, tag: u8, body: &[u8]) -> bool {
+        if !self.is_pending() {
+            return false;
+        }
+        match tag {
+            tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE | tag::DATA_ROW => true,
+            tag::COMMAND_COMPLETE => {
+                self.pending -= 1;
+                true
+            }
+            tag::ERROR_RESPONSE => {
+                let at_switch = self.switches && self.pending == 1;
+                self.pending = 0;
+                // PostgreSQL skips Parse messages after the error, so it is unknown which internal
+                // commands are prepared. All of them are forgotten at the end of the pipeline.
+                self.failed = true;
+                let error = ServerError::read(body);
+                let refused = at_switch && is_refusal(&error);
+                if refused {
+                    self.refusal = Some(error);
+                }
+                refused
+            }
+            _ => false,
+        }
     }
 
     /// Ends the prefix, because the pipeline has ended or was not sent. Returns whether a command
@@ -102,41 +137,6 @@ impl Connection {
         }
         self.sync();
         Ok(())
-    }
-
-    /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
-    /// statement. An error belongs to the statement unless it refuses the switch.
-    pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
-        if !self.session.prefix.is_pending() {
-            return false;
-        }
-        match tag {
-            tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE | tag::DATA_ROW => true,
-            tag::COMMAND_COMPLETE => {
-                self.session.prefix.pending -= 1;
-                true
-            }
-            tag::ERROR_RESPONSE => {
-                let at_switch = self.session.prefix.switches && self.session.prefix.pending == 1;
-                self.session.prefix.pending = 0;
-                // PostgreSQL skips Parse messages after the error, so it is unknown which internal
-                // commands are prepared. All of them are forgotten at the end of the pipeline.
-                self.session.prefix.failed = true;
-                let error = ServerError::read(self.channel.inbound.body());
-                let refused = at_switch && is_refusal(&error);
-                if refused {
-                    self.session.prefix.refusal = Some(error);
-                }
-                refused
-            }
-            _ => false,
-        }
-    }
-
-    /// The error of PostgreSQL, if it refused to switch to the caller's role or refused the sealed
-    /// claims; otherwise `None`.
-    pub(crate) fn refusal(&self) -> Option<ServerError> {
-        self.session.prefix.refusal.clone()
     }
 
     /// Queues a command that has no parameters and whose result is not used.

@@ -13,7 +13,7 @@ use super::user_executor::{UserExecutor, check, forget_if_malformed, return_conn
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
 use crate::multiplex::BufferedRows;
-use crate::session::{PipelineFailure, PipelineRequest, take_reported_ddl};
+use crate::session::{PipelineFailure, PipelineRequest, run_pipeline, take_reported_ddl};
 use crate::statement::{RunError, is_stateless};
 
 impl UserExecutor {
@@ -137,7 +137,7 @@ impl UserExecutor {
         if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }
-        let outcome = pooled.run_pipeline(&request, &mut sinks).await;
+        let outcome = run_pipeline(&mut pooled, &request, &mut sinks).await;
         let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
         let result = match outcome {
             Ok(completions) => {

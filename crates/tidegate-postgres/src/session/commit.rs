@@ -1,12 +1,11 @@
-//! Commits a transaction, and describes a statement without running it.
+//! Commits a transaction.
 
-use tidegate_sql::{DatabaseError, Description, Error};
+use tidegate_sql::{DatabaseError, Error};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
 
 use crate::connection::{Connection, TransactionStatus};
-use crate::statement::{AttemptError, RunError, SideEffects, StatementTask, TransactionPosition};
 
 impl Connection {
     /// Commits the transaction. Deferred constraints are checked at the COMMIT, so it may fail. If
@@ -47,29 +46,5 @@ impl Connection {
                 ..DatabaseError::default()
             }))),
         }
-    }
-
-    /// Parses and describes a statement without running it.
-    pub(crate) async fn describe_only(
-        &mut self,
-        task: &StatementTask<'_>,
-    ) -> Result<Description, RunError> {
-        let prepared = match self.prepare(task).await {
-            Ok(prepared) => prepared,
-            Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
-            Err(AttemptError::Stale(error)) => {
-                return Err(self.rejected(*error, task.bound).into());
-            }
-        };
-        // Parsing a literal runs the input function of its type. This function may be user-defined
-        // and have any side effect.
-        if !task.is_kept() && task.position == TransactionPosition::Alone {
-            self.session.note_side_effects(SideEffects::Everything);
-        }
-        let description = &prepared.description;
-        Ok(Description {
-            parameters: description.parameters.clone(),
-            columns: description.columns.clone(),
-        })
     }
 }

@@ -209,7 +209,8 @@ impl Connection {
         // A definition that was committed while the statement ran may have made it impure.
         let impure = run.task.is_impure(&run.prepared);
         self.note_side_effects(run.task, impure);
-        self.note_name_changes(run.task, impure);
+        let names = &mut self.session.name_resolution;
+        *names = names.after(run.task.bound, impure);
     }
 
     /// Keeps the statement prepared, if this pipeline has prepared it.
@@ -226,7 +227,7 @@ impl Connection {
         run: &mut Execution<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, AttemptError> {
-        if let Some(refusal) = self.refusal() {
+        if let Some(refusal) = self.session.prefix.refusal() {
             return Err(self.rejected(refusal, run.task.bound).into());
         }
         let wanted = match (run.task.position, &run.failure) {
@@ -266,21 +267,6 @@ impl Connection {
         Ok(Completion {
             affected_rows: run.affected,
         })
-    }
-}
-
-impl Connection {
-    /// Records how a statement may have changed name resolution.
-    pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
-        let after = NameResolution::after(task.bound, impure);
-        // A statement may also have restored the initial name resolution.
-        let may_be_restored = self.session.name_resolution == NameResolution::Changed
-            && after == NameResolution::Unknown;
-        self.session.name_resolution = if may_be_restored {
-            NameResolution::Unknown
-        } else {
-            self.session.name_resolution.max(after)
-        };
     }
 
     /// Whether cached descriptions may be used. Queries PostgreSQL if a statement or code that the

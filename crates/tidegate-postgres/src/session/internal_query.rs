@@ -61,7 +61,7 @@ impl Connection {
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
-                    if let Some(refusal) = self.refusal() {
+                    if let Some(refusal) = self.session.prefix.refusal() {
                         outcome = Err(refusal);
                     }
                     if outcome.is_err() && query.is_kept {

@@ -5,6 +5,7 @@ mod execute;
 mod execution;
 mod internal_query;
 mod pipeline;
+mod pipeline_outcome;
 mod pipeline_request;
 mod pipeline_run;
 mod prepare;
@@ -14,6 +15,6 @@ mod type_lookup;
 
 pub(crate) use execute::take_reported_ddl;
 pub(crate) use execution::ParameterSet;
-pub(crate) use pipeline::PipelineFailure;
+pub(crate) use pipeline::{PipelineFailure, run_pipeline};
 pub(crate) use pipeline_request::PipelineRequest;
 pub(crate) use prepare::push_parse;

@@ -23,9 +23,12 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Ends a snapshot transaction.
 const COMMIT: &str = "COMMIT";
 
-/// The progress of a pipeline.
-pub(super) struct PipelineRun<'a> {
+/// One attempt to run a pipeline. It has the connection to itself until the transaction has ended.
+pub(super) struct PipelineRun<'a, 's> {
+    pub(super) connection: &'a mut Connection,
     pub(super) request: &'a PipelineRequest<'a>,
+    /// The sink of each step.
+    sinks: &'a mut [&'s mut dyn RowSink],
     pub(super) steps: Vec<Execution<'a>>,
     deadline: Option<Instant>,
     /// The index of the step whose parameter sets are queued next.
@@ -61,10 +64,17 @@ enum TransactionEnd {
     Queued,
 }
 
-impl<'a> PipelineRun<'a> {
-    pub(super) fn new(request: &'a PipelineRequest<'a>, steps: Vec<Execution<'a>>) -> Self {
+impl<'a, 's> PipelineRun<'a, 's> {
+    pub(super) fn new(
+        connection: &'a mut Connection,
+        request: &'a PipelineRequest<'a>,
+        steps: Vec<Execution<'a>>,
+        sinks: &'a mut [&'s mut dyn RowSink],
+    ) -> Self {
         Self {
+            connection,
             request,
+            sinks,
             steps,
             deadline: request.deadline(),
             queuing: 0,
@@ -77,16 +87,6 @@ impl<'a> PipelineRun<'a> {
             overdue: false,
             invalid: None,
             refused: None,
-        }
-    }
-
-    /// Records the latency of the statements. Each statement is assumed to take an equal part of
-    /// the time.
-    pub(super) fn record_latency(&self) {
-        let count = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        for step in &self.steps {
-            let latency = &step.prepared.description.latency;
-            latency.record_direct(step.began.elapsed() / count);
         }
     }
 
@@ -139,60 +139,58 @@ impl<'a> PipelineRun<'a> {
     }
 }
 
-impl Connection {
+impl PipelineRun<'_, '_> {
     /// Starts the pipeline and queues its prefix.
-    pub(super) fn begin_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
-        self.begin_pipeline();
-        if run.request.mode == Mode::Snapshot {
-            self.prepare_internal(&[SNAPSHOT, COMMIT])?;
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.connection.begin_pipeline();
+        if self.request.mode == Mode::Snapshot {
+            self.connection.prepare_internal(&[SNAPSHOT, COMMIT])?;
         }
-        let begin = (run.request.mode == Mode::Snapshot).then_some(Mode::Snapshot);
-        let switch = run.request.tasks.first().and_then(|task| task.switch);
-        self.push_prefix(begin, switch)
+        let begin = (self.request.mode == Mode::Snapshot).then_some(Mode::Snapshot);
+        let switch = self.request.tasks.first().and_then(|task| task.switch);
+        self.connection.push_prefix(begin, switch)
     }
 
     /// Sends the statements and processes the responses up to the last `ReadyForQuery`.
-    pub(super) async fn exchange_steps(
-        &mut self,
-        run: &mut PipelineRun<'_>,
-        sinks: &mut [&mut dyn RowSink],
-    ) -> Result<(), Error> {
+    pub(super) async fn exchange(&mut self) -> Result<(), Error> {
         loop {
-            self.fill_steps(run)?;
-            if run.end == TransactionEnd::Queued && run.syncs == 0 {
+            self.fill()?;
+            if self.end == TransactionEnd::Queued && self.syncs == 0 {
                 return Ok(());
             }
-            let tag = match self.channel.inbound.advance() {
+            let tag = match self.connection.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
                     // After this point an invalid parameter set requires a rollback, because a part
                     // of the pipeline was sent.
-                    run.sent = true;
-                    if let Err(halt) = self.channel.exchange(run.deadline).await {
-                        if matches!(halt, ReadError::Deadline) && self.cancel_steps(run).await {
+                    self.sent = true;
+                    if let Err(halt) = self.connection.channel.exchange(self.deadline).await {
+                        if matches!(halt, ReadError::Deadline) && self.cancel().await {
                             continue;
                         }
-                        let ended = self.read_error(halt);
-                        let last = run.steps.len() - 1;
-                        let task = run.steps[run.current.min(last)].task;
-                        return Err(self.stream_error(run.failure.take(), ended, task));
+                        let ended = self.connection.read_error(halt);
+                        let last = self.steps.len() - 1;
+                        let task = self.steps[self.current.min(last)].task;
+                        return Err(self
+                            .connection
+                            .stream_error(self.failure.take(), ended, task));
                     }
                     continue;
                 }
-                Err(error) => return Err(self.read_error(error.into())),
+                Err(error) => return Err(self.connection.read_error(error.into())),
             };
             if tag == tag::READY_FOR_QUERY {
-                self.ready_for_query()?;
-                run.syncs = run.syncs.saturating_sub(1);
-                if run.syncs == 0 {
+                self.connection.ready_for_query()?;
+                self.syncs = self.syncs.saturating_sub(1);
+                if self.syncs == 0 {
                     return Ok(());
                 }
-            } else if !self.handle_asynchronous(tag)? {
-                self.take_step(tag, run, sinks).await?;
-            } else if self.session.prefix.is_refused() {
+            } else if !self.connection.handle_asynchronous(tag)? {
+                self.handle_message(tag).await?;
+            } else if self.connection.session.prefix.is_refused() {
                 // After the error, PostgreSQL skips everything up to the Sync, so the Sync is
                 // queued now.
-                self.end_steps(run)?;
+                self.end_transaction()?;
             }
         }
     }
@@ -200,42 +198,44 @@ impl Connection {
     /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
     /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
     /// request takes too long, or a statement was cancelled before.
-    async fn cancel_steps(&mut self, run: &mut PipelineRun<'_>) -> bool {
-        if run.overdue {
+    async fn cancel(&mut self) -> bool {
+        if self.overdue {
             return false;
         }
-        run.overdue = true;
-        let cancelled = timeout(GRACE, self.cancel_running()).await;
-        run.deadline = Some(Instant::now() + GRACE);
+        self.overdue = true;
+        let cancelled = timeout(GRACE, self.connection.cancel_running()).await;
+        self.deadline = Some(Instant::now() + GRACE);
         cancelled.is_ok()
     }
 
     /// Queues parameter sets until [`SEND_AHEAD`] is reached. After the last set, queues the end of
     /// the transaction, or a Flush if the commit waits for the sinks.
-    fn fill_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
-        while run.end == TransactionEnd::Open && self.channel.outbound.len() < SEND_AHEAD {
-            let index = run.queuing;
-            let Some(step) = run.steps.get_mut(index) else {
-                if run.waits() {
-                    run.end = TransactionEnd::Held;
-                    frontend::flush(&mut self.channel.outbound);
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.end == TransactionEnd::Open
+            && self.connection.channel.outbound.len() < SEND_AHEAD
+        {
+            let index = self.queuing;
+            let Some(step) = self.steps.get_mut(index) else {
+                if self.waits() {
+                    self.end = TransactionEnd::Held;
+                    frontend::flush(&mut self.connection.channel.outbound);
                 } else {
-                    self.end_steps(run)?;
+                    self.end_transaction()?;
                 }
                 break;
             };
-            match self.push_next_set(step) {
-                Ok(()) if step.progress.next == step.task.bound.sets.len() => run.queuing += 1,
+            match self.connection.push_next_set(step) {
+                Ok(()) if step.progress.next == step.task.bound.sets.len() => self.queuing += 1,
                 Ok(()) => {}
                 Err(SetError::Internal(error)) => return Err(error),
                 Err(SetError::Input(invalid)) => {
-                    run.invalid = Some((index, invalid));
-                    run.end = TransactionEnd::Queued;
-                    if run.sent || run.steps.iter().any(|step| step.unconfirmed) {
-                        self.abort();
-                        run.syncs = 1;
+                    self.invalid = Some((index, invalid));
+                    self.end = TransactionEnd::Queued;
+                    if self.sent || self.steps.iter().any(|step| step.unconfirmed) {
+                        self.connection.abort();
+                        self.syncs = 1;
                     } else {
-                        self.withdraw();
+                        self.connection.withdraw();
                     }
                 }
             }
@@ -245,126 +245,122 @@ impl Connection {
 
     /// Queues the end of the transaction, unless it is queued already. If a reset is due, queues it
     /// after the end.
-    fn end_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
-        if run.end == TransactionEnd::Queued {
+    fn end_transaction(&mut self) -> Result<(), Error> {
+        if self.end == TransactionEnd::Queued {
             return Ok(());
         }
-        run.end = TransactionEnd::Queued;
-        let resets = self.session.side_effects().is_reset_due();
-        if run.request.mode == Mode::Snapshot {
+        self.end = TransactionEnd::Queued;
+        let resets = self.connection.session.side_effects().is_reset_due();
+        if self.request.mode == Mode::Snapshot {
             if resets {
                 // After an error PostgreSQL skips everything up to this Sync, and COMMIT then rolls
                 // back. Without this Sync PostgreSQL would skip the COMMIT, and the reset would
                 // find a failed transaction.
-                self.sync();
-                run.syncs += 1;
-                self.begin_pipeline();
+                self.connection.sync();
+                self.syncs += 1;
+                self.connection.begin_pipeline();
             }
-            self.push_internal(COMMIT)?;
+            self.connection.push_internal(COMMIT)?;
         }
-        self.sync();
-        run.syncs += 1;
+        self.connection.sync();
+        self.syncs += 1;
         if resets {
-            self.push_reset();
+            self.connection.push_reset();
         }
         Ok(())
     }
 
-    async fn take_step(
-        &mut self,
-        tag: u8,
-        run: &mut PipelineRun<'_>,
-        sinks: &mut [&mut dyn RowSink],
-    ) -> Result<(), Error> {
+    async fn handle_message(&mut self, tag: u8) -> Result<(), Error> {
         if tag == tag::ERROR_RESPONSE {
-            return self.refuse_step(run);
+            return self.handle_error();
         }
         // After an error, the remaining messages belong to the COMMIT.
-        if run.failure.is_some() || self.session.prefix.is_refused() {
+        if self.failure.is_some() || self.connection.session.prefix.is_refused() {
             return Ok(());
         }
-        let discards_rows = run.refused.is_some();
+        let discards_rows = self.refused.is_some();
         // The response after the last step belongs to the COMMIT, which has no sink.
-        let (Some(step), Some(sink)) = (run.steps.get_mut(run.current), sinks.get_mut(run.current))
-        else {
+        let step = self.steps.get_mut(self.current);
+        let (Some(step), Some(sink)) = (step, self.sinks.get_mut(self.current)) else {
             return Ok(());
         };
         match tag {
             tag::DATA_ROW if discards_rows => {}
-            tag::DATA_ROW => self.push_step_row(run, &mut **sink).await?,
+            tag::DATA_ROW => self.push_row().await?,
             tag::BIND_COMPLETE => {
                 step.bound += 1;
                 if step.announces_at_bind() && !discards_rows {
                     let result = step.announce(&mut **sink);
-                    run.sink_result(result)?;
+                    self.sink_result(result)?;
                 }
             }
             tag::NO_DATA | tag::ROW_DESCRIPTION => {
-                let fields = self.fields(tag)?;
+                let fields = self.connection.fields(tag)?;
                 if !discards_rows {
                     let result = step.confirm(&fields, &mut **sink);
-                    run.failure = step.failure.take();
-                    run.sink_result(result)?;
+                    self.failure = step.failure.take();
+                    self.sink_result(result)?;
                 }
             }
             tag::COMMAND_COMPLETE => {
-                if step.complete_set(self.channel.inbound.body()) {
-                    return self.end_step(run, &mut **sink);
+                if step.complete_set(self.connection.channel.inbound.body()) {
+                    return self.end_step();
                 }
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
-            _ => return Err(self.unexpected(tag)),
+            _ => return Err(self.connection.unexpected(tag)),
         }
         Ok(())
     }
 
-    fn refuse_step(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
-        let mut error = ServerError::read(self.channel.inbound.body());
-        if let Some(step) = run.steps.get(run.current) {
+    fn handle_error(&mut self) -> Result<(), Error> {
+        let mut error = ServerError::read(self.connection.channel.inbound.body());
+        if let Some(step) = self.steps.get(self.current) {
             error.rejection.place = step.unread(&error);
-            run.undone = true;
+            self.undone = true;
         }
-        run.failure.get_or_insert(error);
-        self.end_steps(run)
+        self.failure.get_or_insert(error);
+        self.end_transaction()
     }
 
-    async fn push_step_row(
-        &mut self,
-        run: &mut PipelineRun<'_>,
-        sink: &mut dyn RowSink,
-    ) -> Result<(), Error> {
-        let step = &mut run.steps[run.current];
+    async fn push_row(&mut self) -> Result<(), Error> {
+        let current = self.current;
+        let (step, sink) = (&mut self.steps[current], &mut *self.sinks[current]);
         let columns = step.prepared.description.columns.len();
         let announced = step.announce(sink);
-        let Some(row) = RawRow::of_message(columns, self.channel.inbound.body()) else {
-            return Err(self.protocol_error("a row of another description"));
+        let Some(row) = RawRow::of_message(columns, self.connection.channel.inbound.body()) else {
+            return Err(self
+                .connection
+                .protocol_error("a row of another description"));
         };
-        if run.sink_result(announced.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
+        let result = announced.and_then(|()| sink.row(row));
+        if self.sink_result(result)? == Some(Flow::Wait) {
             // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
             // too. The wait does not count against the deadline.
             let began = Instant::now();
-            let result = sink.ready().await;
-            run.sink_result(result)?;
+            let result = self.sinks[current].ready().await;
+            self.sink_result(result)?;
             let waited = began.elapsed();
-            run.deadline = run.deadline.map(|deadline| deadline + waited);
+            self.deadline = self.deadline.map(|deadline| deadline + waited);
         }
         Ok(())
     }
 
     /// Handles the end of a statement. After the last statement, queues the commit if it has waited
     /// for the sinks.
-    fn end_step(&mut self, run: &mut PipelineRun<'_>, sink: &mut dyn RowSink) -> Result<(), Error> {
-        let discards_rows = run.refused.is_some();
-        let step = &mut run.steps[run.current];
+    fn end_step(&mut self) -> Result<(), Error> {
+        let discards_rows = self.refused.is_some();
+        let current = self.current;
         if !discards_rows {
+            let (step, sink) = (&mut self.steps[current], &mut *self.sinks[current]);
             let affected_rows = step.affected;
             let result = step.announce(sink);
             let result = result.and_then(|()| sink.end(Completion { affected_rows }));
-            run.sink_result(result)?;
+            self.sink_result(result)?;
         }
-        run.current += 1;
-        if run.current == run.steps.len() {
-            self.end_steps(run)?;
+        self.current += 1;
+        if self.current == self.steps.len() {
+            self.end_transaction()?;
         }
         Ok(())
     }

@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use tidegate_sql::Error;
+use tidegate_sql::{Description, Error};
 use tidegate_values::Type;
 use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 
+use super::type_hints::resolve_hints;
+use super::type_lookup::resolve_types;
 use crate::connection::{Connection, Prefix};
 use crate::metadata::{StatementDescription, StatementKey};
-use crate::statement::{AttemptError, PreparedStatement, StatementCache, StatementTask};
+use crate::statement::{
+    AttemptError, PreparedStatement, RunError, SideEffects, StatementCache, StatementTask,
+    TransactionPosition,
+};
 
 /// A statement that is being prepared.
 struct Unprepared<'a> {
@@ -49,6 +54,30 @@ impl Connection {
         prepared.into_iter().next().ok_or_else(missing)
     }
 
+    /// Parses and describes a statement without running it.
+    pub(crate) async fn describe_only(
+        &mut self,
+        task: &StatementTask<'_>,
+    ) -> Result<Description, RunError> {
+        let prepared = match self.prepare(task).await {
+            Ok(prepared) => prepared,
+            Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
+            Err(AttemptError::Stale(error)) => {
+                return Err(self.rejected(*error, task.bound).into());
+            }
+        };
+        // Parsing a literal runs the input function of its type. This function may be user-defined
+        // and have any side effect.
+        if !task.is_kept() && task.position == TransactionPosition::Alone {
+            self.session.note_side_effects(SideEffects::Everything);
+        }
+        let description = &prepared.description;
+        Ok(Description {
+            parameters: description.parameters.clone(),
+            columns: description.columns.clone(),
+        })
+    }
+
     /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
     /// them up in another round trip. If PostgreSQL refuses one statement, none of them stays
     /// prepared.
@@ -66,7 +95,7 @@ impl Connection {
         let may_cache = self.may_cache(first).await?;
         let mut unprepared = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let hints = self.resolve_hints(task, may_cache).await?;
+            let hints = resolve_hints(self, task, may_cache).await?;
             let name = if may_cache && task.is_kept() {
                 self.session.statements.name()
             } else {
@@ -168,7 +197,7 @@ impl Connection {
         }
         // After an error PostgreSQL skips the rest of the pipeline. So the refused statement is the
         // one after those that were described.
-        match self.refusal().or(failure) {
+        match self.session.prefix.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
             None if described.len() == statements.len() => Ok(described),
             None => Err(self
@@ -225,7 +254,7 @@ impl Connection {
             return Ok(Vec::new());
         };
         let numbers: Vec<u32> = described.iter().flat_map(Described::types).collect();
-        let types = self.resolve(first.metadata, &numbers, first.deadline);
+        let types = resolve_types(self, first.metadata, &numbers, first.deadline);
         let mut types = types.await?.into_iter();
         let description = |(statement, described): (&Unprepared<'_>, Described)| {
             let count = described.parameters.len();

@@ -65,8 +65,17 @@ pub(crate) enum NameResolution {
 }
 
 impl NameResolution {
+    /// The state after a statement. `self` is the state before it.
+    pub(crate) fn after(self, bound: &BoundStatement, impure: bool) -> Self {
+        match Self::after_initial(bound, impure) {
+            // The statement may also have restored the initial name resolution.
+            Self::Unknown => Self::Unknown,
+            after => self.max(after),
+        }
+    }
+
     /// The state after a statement, if the state before it was `Initial`.
-    pub(crate) fn after(bound: &BoundStatement, impure: bool) -> Self {
+    fn after_initial(bound: &BoundStatement, impure: bool) -> Self {
         let statement = &bound.statement;
         match statement.kind() {
             Kind::Read | Kind::Write if !statement.is_plain() => Self::Unknown,
