@@ -249,9 +249,15 @@ async fn a_peer_that_leaves_cancels_its_statement() {
         let (calls, cancelled) = (api.executor.calls().len(), api.executor.cancelled());
         let mut stream = server.connect().await;
         stream.write_all(post(&body).as_bytes()).await.unwrap();
-        eventually("the statement runs", || api.executor.calls().len() > calls).await;
+        eventually("the statement runs", async || {
+            api.executor.calls().len() > calls
+        })
+        .await;
         drop(stream);
-        eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
+        eventually("it is cancelled", async || {
+            api.executor.cancelled() > cancelled
+        })
+        .await;
     }
     let metrics = api.get("/metrics").await;
     // Two clients disconnected before a response, and one during it.
@@ -276,7 +282,7 @@ async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
     let mut stream = server.connect().await;
     let body = json!({"q": "select rows 1000000 1000", "output_format": "csv"});
     stream.write_all(post(&body).as_bytes()).await.unwrap();
-    eventually("the statement is cancelled", || {
+    eventually("the statement is cancelled", async || {
         api.executor.cancelled() == 1
     })
     .await;
@@ -365,10 +371,10 @@ async fn the_end_lets_requests_in_flight_end() {
     let mut busy = server.connect().await;
     let body = json!({"q": "select rows 20000 1000", "output_format": "ndjson"});
     busy.write_all(post(&body).as_bytes()).await.unwrap();
-    eventually("the statement runs", || api.executor.sent() > 0).await;
+    eventually("the statement runs", async || api.executor.sent() > 0).await;
     server.stop();
     assert_eq!(rest(&mut idle).await, "");
-    eventually("nobody is let in", || {
+    eventually("nobody is let in", async || {
         std::net::TcpStream::connect(server.address).is_err()
     })
     .await;
@@ -385,7 +391,10 @@ async fn the_end_cancels_what_takes_too_long() {
     busy.write_all(post(&json!({"q": "select hang 0 0"})).as_bytes())
         .await
         .unwrap();
-    eventually("the statement runs", || !api.executor.calls().is_empty()).await;
+    eventually("the statement runs", async || {
+        !api.executor.calls().is_empty()
+    })
+    .await;
     server.stop();
     server.stopped().await;
     assert_eq!(api.executor.cancelled(), 1);

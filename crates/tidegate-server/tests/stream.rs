@@ -107,8 +107,14 @@ async fn a_call_that_is_dropped_cancels_its_statement() {
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
         let call = tokio::spawn(service(api.app.clone(), api.peer).call(request));
-        eventually("the statement runs", || api.executor.calls().len() > before).await;
+        eventually("the statement runs", async || {
+            api.executor.calls().len() > before
+        })
+        .await;
         call.abort();
-        eventually("it is cancelled", || api.executor.cancelled() == before + 1).await;
+        eventually("it is cancelled", async || {
+            api.executor.cancelled() == before + 1
+        })
+        .await;
     }
 }
