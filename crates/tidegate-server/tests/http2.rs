@@ -140,7 +140,7 @@ async fn a_reset_stream_cancels_its_statement() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_reset() {
+async fn a_response_that_breaks_off_is_reset() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;

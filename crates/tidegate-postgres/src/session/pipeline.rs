@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 
 use super::execution::Execution;
 use super::pipeline_request::PipelineRequest;
