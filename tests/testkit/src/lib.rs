@@ -40,5 +40,7 @@ pub use roles::{Passwords, claims_key, create_role, executor, executor_with, pas
 pub use rows::{CollectedRows, Rows};
 #[cfg(feature = "service")]
 pub use service::{config, service_connections};
+#[cfg(all(feature = "roles", feature = "rows"))]
+pub use sql::HasUserExecutor;
 #[cfg(feature = "rows")]
 pub use sql::Sql;

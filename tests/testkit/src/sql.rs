@@ -97,6 +97,27 @@ impl Sql {
     }
 }
 
+/// A fixture that has an executor for roles.
+#[cfg(feature = "roles")]
+pub trait HasUserExecutor {
+    /// The executor.
+    fn user_executor(&self) -> &UserExecutor;
+}
+
+#[cfg(feature = "roles")]
+impl<F: HasUserExecutor> HasUserExecutor for Arc<F> {
+    fn user_executor(&self) -> &UserExecutor {
+        (**self).user_executor()
+    }
+}
+
+#[cfg(feature = "roles")]
+impl<F: HasUserExecutor> HasUserExecutor for &F {
+    fn user_executor(&self) -> &UserExecutor {
+        (**self).user_executor()
+    }
+}
+
 #[cfg(feature = "roles")]
 impl Sql {
     /// Runs the statement and collects its rows.
@@ -104,11 +125,12 @@ impl Sql {
     /// # Errors
     ///
     /// Those of the executor.
-    pub async fn run(self, users: &impl AsRef<UserExecutor>, login: &Login) -> Result<Rows> {
+    pub async fn run(self, fixture: &impl HasUserExecutor, login: &Login) -> Result<Rows> {
         let (sql, mut sink) = (self.with_a_set(), CollectedRows::default());
-        let users = users.as_ref();
+        let users = fixture.user_executor();
         let ran = users.query(login, &sql.bound, &sql.options, &mut sink);
-        Ok(sink.rows(ran.await?))
+        let completion = ran.await?;
+        Ok(sink.rows(completion))
     }
 
     /// The SQLSTATE with which PostgreSQL refuses the statement.
@@ -116,8 +138,8 @@ impl Sql {
     /// # Panics
     ///
     /// If the statement succeeds.
-    pub async fn refusal(self, users: &impl AsRef<UserExecutor>, login: &Login) -> String {
-        let error = self.run(users, login).await.unwrap_err();
+    pub async fn refusal(self, fixture: &impl HasUserExecutor, login: &Login) -> String {
+        let error = self.run(fixture, login).await.unwrap_err();
         let code = error.sqlstate().map(str::to_owned);
         code.unwrap_or_else(|| format!("{error:?}"))
     }
@@ -127,8 +149,8 @@ impl Sql {
     /// # Panics
     ///
     /// If the statement fails, or has another number of values.
-    pub async fn value(self, users: &impl AsRef<UserExecutor>, login: &Login) -> String {
-        let rows = self.run(users, login).await.unwrap();
+    pub async fn value(self, fixture: &impl HasUserExecutor, login: &Login) -> String {
+        let rows = self.run(fixture, login).await.unwrap();
         let size = (rows.values.len(), rows.columns.len());
         assert_eq!(size, (1, 1), "{:?}", rows.values);
         rows.values[0][0].clone()

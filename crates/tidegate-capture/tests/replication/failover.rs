@@ -9,7 +9,6 @@ use std::time::Duration;
 use tidegate_capture::ReplicationSettings;
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition};
 use tidegate_embedded::{Cluster, Shutdown, testing};
-use tidegate_sql::DatabaseName;
 use tidegate_testkit::{caught_up, config, connect, eventually, left_out, text};
 
 use super::fixture::{Fixture, StreamReader};
