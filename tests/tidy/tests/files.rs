@@ -1,5 +1,7 @@
 //! Tests the sizes and names of files, and the documents of each crate.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
