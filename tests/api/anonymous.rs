@@ -208,7 +208,7 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_anonymous_answers_leave_memory_for_users() {
+async fn large_anonymous_responses_leave_memory_for_users() {
     let folder = demo_folder();
     let demo = small_demo(&folder);
     let q = "select repeat('x', 1000000) as v from generate_series(1, 30)";

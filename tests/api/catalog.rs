@@ -299,7 +299,7 @@ async fn a_definition_past_the_node_is_in_graphql_soon() {
 
 /// Of two users and the default user, only those with privileges see a table and its columns.
 #[tokio::test]
-async fn a_grant_through_this_node_counts_for_the_next_answer_of_those_who_have_it() {
+async fn a_grant_through_this_node_counts_for_the_next_response_of_those_who_have_it() {
     const USERS: [Option<&str>; 3] = [Some("alice"), Some("c_bob"), None];
     let demo = demo();
     let run = async |sql: &str| {

@@ -84,7 +84,7 @@ fn has_blanks(text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
+async fn every_response_has_an_id_and_every_json_response_is_compact() {
     let owner = demo().cached_token("demo").await;
     let mut documents = 0;
     for operation in operations().await {
@@ -153,7 +153,7 @@ async fn a_trailing_slash_means_nothing_on_any_path() {
 }
 
 #[tokio::test]
-async fn any_origin_may_read_every_answer_but_the_pages() {
+async fn any_origin_may_read_every_response_but_the_pages() {
     for operation in operations().await {
         let asked = request(&operation).header("origin", "https://app.example");
         let answer = asked.send().await.unwrap();

@@ -35,7 +35,7 @@ async fn settings_of_its_own_keep_no_role_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
+async fn postgresql_killed_under_load_gives_clear_responses_and_recovers() {
     let folder = demo_folder();
     let demo = Arc::new(Service::start(folder.path().to_str().unwrap(), &[]));
     let q = "create table f_load (n bigint primary key)";
@@ -178,7 +178,7 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
 }
 
 #[tokio::test]
-async fn bad_input_has_clear_answers() {
+async fn bad_input_has_clear_responses() {
     let token = demo().token("demo").await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let long = format!(r#"{{"q":"select '{}'"}}"#, "x".repeat(2 * 1024 * 1024));
@@ -258,7 +258,7 @@ async fn post_raw(token: &str, body: String) -> reqwest::Response {
 }
 
 #[tokio::test]
-async fn a_dropped_database_is_a_clear_answer() {
+async fn a_dropped_database_is_a_clear_response() {
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.rows("demo", "select 1", json!({})).await;

@@ -48,7 +48,7 @@ impl GitHub {
 
     async fn serve(&self, mut socket: TcpStream) {
         let asked = read(&mut socket).await;
-        let (status, body) = self.answer(&asked);
+        let (status, body) = self.response(&asked);
         let answer = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json; charset=utf-8\r\n\
              content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -57,7 +57,7 @@ impl GitHub {
         socket.write_all(answer.as_bytes()).await.unwrap();
     }
 
-    fn answer(&self, asked: &ProviderRequest) -> (&'static str, String) {
+    fn response(&self, asked: &ProviderRequest) -> (&'static str, String) {
         // GitHub requires the header `User-Agent`.
         if asked.header("user-agent").is_empty() {
             return ("403 Forbidden", String::new());

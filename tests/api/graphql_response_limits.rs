@@ -10,7 +10,7 @@ use crate::service::{Service, demo_folder};
 /// The mutation is rolled back in each of three cases: one field is too large, one field of several
 /// is, or only all fields together are.
 #[tokio::test]
-async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
+async fn a_mutation_whose_response_is_too_large_has_not_happened() {
     let folder = demo_folder();
     let service = Service::start(folder.path().to_str().unwrap(), &["--response-limit=20KiB"]);
     let row = |letter: &str| format!("{{name: \"{}\"}}", letter.repeat(12_000));

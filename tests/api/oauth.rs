@@ -117,7 +117,7 @@ async fn an_owner_may_leave_the_database_out() {
 }
 
 #[tokio::test]
-async fn every_case_of_the_error_table_has_its_answer() {
+async fn every_case_of_the_error_table_has_its_response() {
     let wrong = |name: &str, value: Value| {
         let mut body = password("alice", "alice1234");
         body[name] = value;

@@ -126,7 +126,7 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
 }
 
 #[tokio::test]
-async fn an_answer_without_openid_has_no_id_token() {
+async fn a_response_without_openid_has_no_id_token() {
     for scope in ["", "read", "profile email"] {
         let answer = password_tokens("alice", scope).await;
         let names: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();

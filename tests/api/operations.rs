@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::service::demo;
 
 #[tokio::test]
-async fn health_readiness_and_metrics_answer() {
+async fn health_readiness_and_metrics_respond() {
     for path in ["/healthz", "/readyz"] {
         assert_eq!(
             demo()
@@ -86,7 +86,7 @@ async fn the_openapi_document_has_every_route() {
 }
 
 #[tokio::test]
-async fn every_answer_carries_a_request_id() {
+async fn every_response_carries_a_request_id() {
     let own = demo()
         .request(Method::GET, "/healthz")
         .header("x-request-id", "mine-1")
@@ -196,7 +196,7 @@ async fn browsers_may_call_from_anywhere() {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_on_request() {
+async fn large_responses_are_compressed_on_request() {
     let token = demo().token("demo").await;
     for encoding in ["gzip", "zstd"] {
         let answer = demo()

@@ -80,7 +80,7 @@ async fn no_user_is_signed_in(browser: &mut Browser<'_>, why: &str) {
 }
 
 #[tokio::test]
-async fn a_forged_answer_is_refused() {
+async fn a_forged_response_is_refused() {
     let shop = Shop::open().await;
     shop.user("alice", json!({})).await;
     shop.user("mallory", json!({})).await;

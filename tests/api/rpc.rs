@@ -15,7 +15,7 @@ pub(crate) async fn post(user: Option<&str>, body: String) -> TextResponse {
 }
 
 /// The response to a message of the owner, whose status is always 200.
-pub(crate) async fn answer(message: Value) -> Value {
+pub(crate) async fn response(message: Value) -> Value {
     let answer = post(Some("demo"), message.to_string()).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()
@@ -141,12 +141,12 @@ async fn a_write_tells_how_many_rows_it_wrote() {
         {"method": "r_returning", "q": "update r_written set n = n + 10 returning n"},
     ]))
     .await;
-    let written = answer(call("r_write", json!({"n": 1}), 1)).await;
+    let written = response(call("r_write", json!({"n": 1}), 1)).await;
     assert_eq!(
         written["result"],
         json!({"schema": {}, "data": [], "affected_rows": 1})
     );
-    let returned = answer(call("r_returning", json!({}), 2)).await;
+    let returned = response(call("r_returning", json!({}), 2)).await;
     assert_eq!(returned["result"]["data"], json!([{"n": 11}]));
     assert_eq!(returned["result"]["affected_rows"], 1);
 }
@@ -166,25 +166,25 @@ async fn several_parameter_sets_are_one_call() {
     ]))
     .await;
     let sets: Vec<Value> = (0..200).map(|n| json!({"n": n})).collect();
-    let written = answer(call("r_set", json!(sets), 1)).await;
+    let written = response(call("r_set", json!(sets), 1)).await;
     assert_eq!(written["result"]["affected_rows"], 200);
     assert_eq!(written["result"]["data"], json!(sets));
-    let squares = answer(call("r_square", json!([{"n": 2}, {"n": 3}]), 2)).await;
+    let squares = response(call("r_square", json!([{"n": 2}, {"n": 3}]), 2)).await;
     assert_eq!(
         squares["result"]["data"],
         json!([{"square": 4}, {"square": 9}])
     );
 
-    let none = answer(call("r_set", json!([]), 3)).await;
+    let none = response(call("r_set", json!([]), 3)).await;
     assert_eq!(none["error"]["code"], -32602, "no set at all");
 
-    let failed = answer(call("r_set", json!([{"n": 500}, {"n": 5000}]), 4)).await;
+    let failed = response(call("r_set", json!([{"n": 500}, {"n": 5000}]), 4)).await;
     assert_eq!(failed["error"]["data"]["sqlstate"], "23514");
     let rows = demo()
         .rows("demo", "select count(*)::int as n from r_sets", json!({}))
         .await;
     assert_eq!(rows["data"], json!([{"n": 200}]), "one transaction");
-    let wrong = answer(call("r_set", json!([{"n": 1}, {"n": 2, "m": 3}]), 5)).await;
+    let wrong = response(call("r_set", json!([{"n": 1}, {"n": 2, "m": 3}]), 5)).await;
     assert_eq!(wrong["error"]["code"], -32602);
     assert_eq!(wrong["error"]["data"]["place"], "params[1].m");
 }
@@ -197,7 +197,7 @@ async fn the_sets_of_a_call_share_a_transaction_and_a_prepared_statement() {
     defined(json!({"method": "r_once", "q": q})).await;
     let sets: Vec<Value> = (0..50).map(|n| json!({"n": n})).collect();
     for _ in 0..3 {
-        let answer = answer(call("r_once", json!(sets), 1)).await;
+        let answer = response(call("r_once", json!(sets), 1)).await;
         let rows = answer["result"]["data"].as_array().unwrap();
         assert_eq!(rows.len(), 50);
         for (n, row) in rows.iter().enumerate() {
@@ -215,10 +215,10 @@ async fn data_of_csv_and_ndjson_is_a_string() {
         {"method": "r_ndjson", "q": "select g as a from generate_series(1, 2) g", "output_format": "ndjson"},
     ]))
     .await;
-    let csv = answer(call("r_csv", json!({}), 1)).await;
+    let csv = response(call("r_csv", json!({}), 1)).await;
     assert_eq!(csv["result"]["data"], "a,b\r\n1,\"x,\"\"y\"\r\n");
     assert_eq!(csv["result"]["schema"]["a"]["type"], "int4");
-    let ndjson = answer(call("r_ndjson", json!({}), 1)).await;
+    let ndjson = response(call("r_ndjson", json!({}), 1)).await;
     assert_eq!(ndjson["result"]["data"], "{\"a\":1}\n{\"a\":2}\n");
 }
 
@@ -304,7 +304,7 @@ async fn hints_formats_and_the_zone_of_the_caller_count() {
         json!({"d": "29.02.2024", "tags": ["a", null]}),
         1,
     );
-    let utc = answer(message.clone()).await;
+    let utc = response(message.clone()).await;
     assert_eq!(
         utc["result"]["data"],
         json!([{"d": "29.02.2024", "tags": ["a", null], "at": "31.01.2024 23:30"}])

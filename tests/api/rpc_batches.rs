@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::methods::defined;
-use crate::rpc::{answer, call, post};
+use crate::rpc::{call, post, response};
 use crate::service::demo;
 
 /// Creates a table, and a method that writes to it.
@@ -33,9 +33,9 @@ fn rolled_back(id: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_batch_answers_in_order_without_its_notifications() {
+async fn a_batch_responds_in_order_without_its_notifications() {
     writer("b_order").await;
-    let answers = answer(json!([
+    let answers = response(json!([
         call("b_order", json!({"n": 1}), 9),
         notification("b_order", json!({"n": 2})),
         call("b_order", json!([{"n": 3}, {"n": 4}]), 5),
@@ -53,7 +53,7 @@ async fn a_batch_answers_in_order_without_its_notifications() {
         stored("b_order").await,
         json!([{"n": 1}, {"n": 2}, {"n": 3}, {"n": 4}])
     );
-    let one = answer(json!([call("b_order", json!({"n": 5}), 1)])).await;
+    let one = response(json!([call("b_order", json!({"n": 5}), 1)])).await;
     assert_eq!(
         one.as_array().unwrap().len(),
         1,
@@ -67,7 +67,7 @@ async fn a_batch_is_one_transaction_at_one_moment() {
         json!({"method": "b_moment", "q": "select now()::text as now, txid_current()::text as tx"}),
     )
     .await;
-    let answers = answer(json!([
+    let answers = response(json!([
         call("b_moment", json!({}), 1),
         call("b_moment", json!({}), 2)
     ]))
@@ -78,7 +78,7 @@ async fn a_batch_is_one_transaction_at_one_moment() {
 #[tokio::test]
 async fn one_failure_undoes_the_whole_batch() {
     writer("b_undone").await;
-    let answers = answer(json!([
+    let answers = response(json!([
         call("b_undone", json!({"n": 1}), 1),
         call("b_undone", json!({"n": -1}), 2),
         notification("b_undone", json!({"n": 2})),
@@ -98,7 +98,7 @@ async fn one_failure_undoes_the_whole_batch() {
         (json!({}), -32602),
         (json!([1]), -32602),
     ] {
-        let answers = answer(json!([
+        let answers = response(json!([
             call("b_undone", json!({"n": 1}), 1),
             call("b_undone", params, 2)
         ]))
@@ -108,7 +108,7 @@ async fn one_failure_undoes_the_whole_batch() {
             (&rolled_back(1), &json!(code))
         );
     }
-    let unknown = answer(json!([
+    let unknown = response(json!([
         call("b_undone", json!({"n": 1}), 1),
         call("b_nowhere", json!({}), 2)
     ]))
@@ -123,7 +123,7 @@ async fn one_failure_undoes_the_whole_batch() {
 #[tokio::test]
 async fn a_failed_notification_is_reported_as_the_cause() {
     writer("b_cause").await;
-    let answers = answer(json!([
+    let answers = response(json!([
         call("b_cause", json!({"n": 1}), 1),
         notification("b_cause", json!({"n": -1})),
     ]))
@@ -152,7 +152,7 @@ async fn a_deferred_constraint_speaks_at_the_end() {
         )
         .await;
     defined(json!({"method": "b_defer", "q": "insert into b_deferred values (:n)"})).await;
-    let answers = answer(json!([
+    let answers = response(json!([
         call("b_defer", json!({"n": -5}), 1),
         call("b_defer", json!({"n": 1}), 2)
     ]))
@@ -176,7 +176,7 @@ async fn elements_that_are_no_requests_keep_everything_from_running() {
         assert_eq!(answer["id"], Value::Null);
         assert!(answer.as_object().unwrap().contains_key("id"));
     };
-    let answers = answer(json!([
+    let answers = response(json!([
         1,
         call("b_invalid", json!({"n": 1}), 7),
         {"jsonrpc": "2.0"},
@@ -191,11 +191,11 @@ async fn elements_that_are_no_requests_keep_everything_from_running() {
     assert_eq!(answers[1], rolled_back(7));
     assert_eq!(stored("b_invalid").await, json!([]));
     // These are the examples of the JSON-RPC specification, section 7.
-    let ones = answer(json!([1, 2, 3])).await;
+    let ones = response(json!([1, 2, 3])).await;
     ones.as_array().unwrap().iter().for_each(invalid);
     assert_eq!(ones.as_array().unwrap().len(), 3);
-    invalid(&answer(json!([])).await);
-    assert!(answer(json!([1])).await.is_array());
+    invalid(&response(json!([])).await);
+    assert!(response(json!([1])).await.is_array());
 }
 
 #[tokio::test]
@@ -207,17 +207,17 @@ async fn a_batch_beyond_the_limits_is_refused_with_the_limit() {
             .collect::<Vec<_>>()
     };
     for count in [1_001, 10_000] {
-        let refused = answer(json!(calls(count))).await;
+        let refused = response(json!(calls(count))).await;
         assert_eq!(refused["error"]["code"], -32600);
         assert_eq!(refused["error"]["data"]["limit"], 1_000);
         assert_eq!(refused["id"], Value::Null);
     }
     let sets = vec![json!({"n": 1}); 100_001];
-    let refused = answer(call("b_limit", json!(sets), 1)).await;
+    let refused = response(call("b_limit", json!(sets), 1)).await;
     assert_eq!(refused["error"]["code"], -32600);
     assert_eq!(refused["error"]["data"]["limit"], 100_000);
     assert_eq!(stored("b_limit").await, json!([]));
-    let full = answer(json!(calls(1_000))).await;
+    let full = response(json!(calls(1_000))).await;
     assert_eq!(full.as_array().unwrap().len(), 1_000);
     assert!(
         full.as_array()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use crate::methods::{define, defined, delete, patch};
-use crate::rpc::{answer, call, post};
+use crate::rpc::{call, post, response};
 use crate::service::demo;
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
     let twice = json!([call("c_shape", json!({}), 1), call("c_shape", json!({}), 2)]);
     for _ in 0..3 {
         assert_eq!(
-            answer(call("c_shape", json!({}), 1)).await["result"]["data"],
+            response(call("c_shape", json!({}), 1)).await["result"]["data"],
             json!([{"a": 1}])
         );
     }
@@ -25,10 +25,10 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
     ddl("alter table c_shape add b text default 'x'").await;
     let wider = json!([{"a": 1, "b": "x"}]);
     assert_eq!(
-        answer(call("c_shape", json!({}), 1)).await["result"]["data"],
+        response(call("c_shape", json!({}), 1)).await["result"]["data"],
         wider
     );
-    assert_eq!(answer(twice.clone()).await[1]["result"]["data"], wider);
+    assert_eq!(response(twice.clone()).await[1]["result"]["data"], wider);
     let admin = demo().admin().await;
     admin
         .batch_execute("alter table c_shape alter a type text, drop b")
@@ -36,7 +36,7 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
         .unwrap();
     let narrow = json!([{"a": "1"}]);
     assert_eq!(
-        answer(call("c_shape", json!({}), 1)).await["result"]["data"],
+        response(call("c_shape", json!({}), 1)).await["result"]["data"],
         narrow
     );
     admin
@@ -44,7 +44,7 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
         .await
         .unwrap();
     let last = json!([{"a": "1", "c": null}]);
-    let answers = answer(twice).await;
+    let answers = response(twice).await;
     assert_eq!(
         (&answers[0]["result"]["data"], &answers[1]["result"]["data"]),
         (&last, &last)
@@ -67,10 +67,10 @@ async fn a_batch_whose_later_method_was_redefined_behind_the_node_runs_all_the_s
         call("c_behind", json!({}), 2)
     ]);
     for column in ["b", "c", "d"] {
-        assert!(answer(batch.clone()).await[1]["result"].is_object());
+        assert!(response(batch.clone()).await[1]["result"].is_object());
         let alter = format!("alter table c_behind add {column} int");
         admin.batch_execute(&alter).await.unwrap();
-        let answers = answer(batch.clone()).await;
+        let answers = response(batch.clone()).await;
         assert_eq!(answers[0]["result"]["data"], json!([{"n": 1}]), "{answers}");
         assert!(
             answers[1]["result"]["schema"].get(column).is_some(),
@@ -98,11 +98,11 @@ async fn a_batch_runs_when_several_of_its_methods_have_been_redefined() {
     ]);
     for column in ["b", "c", "d"] {
         // The two batches run on more than one connection.
-        let (one, other) = tokio::join!(answer(batch.clone()), answer(batch.clone()));
+        let (one, other) = tokio::join!(response(batch.clone()), response(batch.clone()));
         assert!(one[2]["result"].is_object() && other[2]["result"].is_object());
         let alter = format!("alter table c_all add {column} int");
         admin.batch_execute(&alter).await.unwrap();
-        let answers = answer(batch.clone()).await;
+        let answers = response(batch.clone()).await;
         for answer in answers.as_array().unwrap() {
             let schema = &answer["result"]["schema"];
             assert!(schema.get(column).is_some(), "{answers}");
@@ -116,12 +116,12 @@ async fn a_change_is_seen_by_the_next_call() {
     for n in 2..20 {
         let changed = patch("demo", "c_change", json!({"q": format!("select {n} as n")})).await;
         assert_eq!(changed.status, 303);
-        let rows = answer(call("c_change", json!({}), 1)).await;
+        let rows = response(call("c_change", json!({}), 1)).await;
         assert_eq!(rows["result"]["data"], json!([{"n": n}]));
     }
     assert_eq!(delete("demo", "c_change").await.status, 204);
     assert_eq!(
-        answer(call("c_change", json!({}), 1)).await["error"]["code"],
+        response(call("c_change", json!({}), 1)).await["error"]["code"],
         -32601
     );
 }
@@ -217,6 +217,6 @@ async fn many_clients_that_patch_one_method_at_once_all_succeed() {
     for client in clients.collect::<Vec<_>>() {
         client.await.unwrap();
     }
-    let rows = answer(call("c_crowd", json!({}), 1)).await;
+    let rows = response(call("c_crowd", json!({}), 1)).await;
     assert_eq!(rows["result"]["data"][0]["round"], ROUNDS - 1, "{rows}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::methods::defined;
-use crate::rpc::{answer, call, post};
+use crate::rpc::{call, post, response};
 use crate::service::{TextResponse, demo, eventually};
 
 async fn text(body: &str) -> Value {
@@ -91,7 +91,7 @@ async fn a_method_that_is_not_there_is_not_found() {
         "constructor",
         "select 1",
     ] {
-        let answer = answer(call(name, json!({}), 1)).await;
+        let answer = response(call(name, json!({}), 1)).await;
         assert_eq!(
             answer,
             json!({"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": 1}),
@@ -174,7 +174,7 @@ async fn wrong_parameters_are_named() {
         ),
     ];
     for (method, params, parameter, place) in cases {
-        let answer = answer(call(method, params.clone(), 1)).await;
+        let answer = response(call(method, params.clone(), 1)).await;
         let error = &answer["error"];
         assert_eq!(error["code"], -32602, "{params}: {answer}");
         assert_eq!(error["message"], "Invalid params");
@@ -193,7 +193,7 @@ async fn wrong_parameters_are_named() {
         json!([null]),
         json!([{"n": 1}, 2]),
     ] {
-        let answer = answer(call("e_params", params.clone(), 1)).await;
+        let answer = response(call("e_params", params.clone(), 1)).await;
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
         assert!(answer["error"]["data"]["message"].is_string());
     }
@@ -212,32 +212,32 @@ async fn an_error_at_run_time_says_what_postgresql_says_and_no_sql() {
         {"method": "e_hint", "q": "select :a as a", "type_hints": {"a": "no_such_type"}},
     ]))
     .await;
-    let divided = answer(call("e_divide", json!({"n": 0}), 1)).await;
+    let divided = response(call("e_divide", json!({"n": 0}), 1)).await;
     assert_eq!(
         divided,
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Internal error",
             "data": {"sqlstate": "22012", "message": "division by zero"}}})
     );
-    let checked = answer(call("e_price", json!({"price": 0, "name": "a"}), 1)).await;
+    let checked = response(call("e_price", json!({"price": 0, "name": "a"}), 1)).await;
     let data = &checked["error"]["data"];
     assert_eq!(
         (&data["sqlstate"], &data["constraint"], &data["table"]),
         (&json!("23514"), &json!("e_price_check"), &json!("e_prices"))
     );
     assert!(data["detail"].is_string());
-    let null = answer(call("e_price", json!({"price": 1, "name": null}), 1)).await;
+    let null = response(call("e_price", json!({"price": 1, "name": null}), 1)).await;
     let data = &null["error"]["data"];
     assert_eq!(
         (&data["sqlstate"], &data["column"]),
         (&json!("23502"), &json!("name"))
     );
-    let raised = answer(call("e_raise", json!({}), 1)).await;
+    let raised = response(call("e_raise", json!({}), 1)).await;
     assert_eq!(
         raised["error"]["data"],
         json!({"sqlstate": "TG001", "message": "mine", "detail": "a detail", "hint": "a hint"})
     );
     for (method, params) in [("e_table", json!({})), ("e_hint", json!({"a": 1}))] {
-        let answer = answer(call(method, params, 1)).await;
+        let answer = response(call(method, params, 1)).await;
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
         assert_eq!(answer["error"]["message"], "Internal error");
         assert!(answer["error"]["data"]["message"].is_string(), "{answer}");

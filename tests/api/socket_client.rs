@@ -79,7 +79,7 @@ impl Socket {
     }
 
     /// Answers pings until another message arrives.
-    pub(crate) async fn answer_pings(&mut self) {
+    pub(crate) async fn respond_to_pings(&mut self) {
         while let Some(Ok(Message::Ping(_) | Message::Pong(_))) = self.0.next().await {}
     }
 

@@ -127,7 +127,7 @@ async fn a_client_that_answers_no_ping_is_disconnected_after_two() {
         ended = silent.read_to_end(&mut received) => {
             ended.unwrap();
         }
-        () = alive.answer_pings() => panic!("a peer that answers is alive"),
+        () = alive.respond_to_pings() => panic!("a peer that answers is alive"),
         () = tokio::time::sleep(seconds(110)) => panic!("a peer that answers nothing is alive"),
     }
     let took = began.elapsed();

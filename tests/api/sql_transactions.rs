@@ -159,7 +159,7 @@ async fn an_array_of_requests_is_one_transaction() {
 }
 
 #[tokio::test]
-async fn deferred_constraints_speak_before_the_answer() {
+async fn deferred_constraints_speak_before_the_response() {
     let demo = demo();
     demo.rows("demo", "drop table if exists t_deferred", json!({}))
         .await;

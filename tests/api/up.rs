@@ -192,7 +192,7 @@ async fn changes_are_seen_where_the_log_of_changes_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn without_an_answer_the_sql_is_shown_and_nothing_is_changed() {
+async fn without_a_reply_the_sql_is_shown_and_nothing_is_changed() {
     let own = UpFixture::new().await;
     let (code, printed, reported) = own.refused(&[&own.cluster.url("shop")]);
     assert_eq!(code, 2, "{reported}");

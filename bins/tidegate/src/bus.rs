@@ -9,12 +9,12 @@ use tidegate_bus::{Bus, BusReport, BusSettings, BusStatus};
 use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_feed::FeedSettings;
 use tidegate_identity::MasterKey;
+use tidegate_server::text_format::{begin_family, escape, write_metric};
 use tidegate_server::{AppBuilder, MetricsSource, Probe};
 use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
 use crate::cli_error::{CliError, Result};
-use crate::metric_label::escape;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::{master_key, ports};
@@ -94,22 +94,16 @@ impl MetricsSource for BusProbe {
     fn write(&self, text: &mut String) -> fmt::Result {
         let status = self.0.status();
         let name = "tidegate_bus_reader";
-        writeln!(
-            text,
-            "# HELP {name} 1 for each database whose changes this node reads for all nodes, 0 for \
-             each that it follows.\n# TYPE {name} gauge"
-        )?;
+        let help = "1 for each database whose changes this node reads for all nodes, 0 for each \
+                    that it follows.";
+        begin_family(text, name, "gauge", help)?;
         for role in &status.databases {
             let database = escape(role.database.as_str());
             let reads = u8::from(role.reads);
             writeln!(text, "{name}{{database=\"{database}\"}} {reads}")?;
         }
         for (name, kind, help, value) in METRICS {
-            let value = value(&status);
-            writeln!(
-                text,
-                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
-            )?;
+            write_metric(text, (name, kind), help, value(&status))?;
         }
         Ok(())
     }

@@ -9,13 +9,13 @@ use tidegate_bus::Bus;
 use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
+use tidegate_server::text_format::{begin_family, escape};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 use tidegate_wire::Config;
 
 use crate::bus;
 use crate::cli_error::Result;
-use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
 
@@ -165,7 +165,7 @@ impl MetricsSource for FeedStatus {
             value,
         } in METRICS
         {
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
+            begin_family(text, name, kind, help)?;
             for database in &status {
                 let label = escape(database.database.as_str());
                 writeln!(text, "{name}{{database=\"{label}\"}} {}", value(database))?;

@@ -17,7 +17,6 @@ mod identity;
 mod logging;
 mod maintenance;
 mod master_key;
-mod metric_label;
 mod node_share;
 mod password_metrics;
 mod pool;

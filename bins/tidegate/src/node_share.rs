@@ -1,11 +1,12 @@
 //! Keeps the connections of this node to PostgreSQL within its share.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tidegate_server::MetricsSource;
+use tidegate_server::text_format::write_metric;
 use tidegate_service::{
     Limits, NodeDemand, NodeIdentity, NodeRegistration, NodeShare, ServiceConnections,
     shared_connections,
@@ -189,11 +190,7 @@ impl MetricsSource for PublishedShare {
                 &self.connections,
             ),
         ] {
-            let value = value.load(Ordering::Relaxed);
-            writeln!(
-                text,
-                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
-            )?;
+            write_metric(text, (name, "gauge"), help, value.load(Ordering::Relaxed))?;
         }
         Ok(())
     }

@@ -8,12 +8,12 @@ use tidegate_pool::{Counters, Pool, WAIT_BOUNDS};
 use tidegate_postgres::{
     Authentication, Authenticators, Postgres, Replicas, ReplicatedExecutor, UserExecutor,
 };
+use tidegate_server::text_format::{begin_family, escape, write_metric};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::cli_error::Result;
-use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{connector, ports, replicas};
@@ -196,30 +196,28 @@ impl MetricsSource for UserPool {
         let of = |count: fn(&tidegate_pool::RoleStats) -> usize| {
             stats.roles.iter().map(count).sum::<usize>()
         };
-        gauge(
-            text,
-            "tidegate_pool_capacity",
-            "Connections to PostgreSQL for users that this node may have open.",
-            stats.capacity,
-        )?;
-        gauge(
-            text,
-            "tidegate_pool_waiting",
-            "Requests that wait for a connection to PostgreSQL.",
-            stats.waiting,
-        )?;
-        let reachable = usize::from(stats.reachable);
-        gauge(
-            text,
-            "tidegate_pool_reachable",
-            "1 while PostgreSQL accepts connections, 0 otherwise.",
-            reachable,
-        )?;
+        for (name, help, value) in [
+            (
+                "tidegate_pool_capacity",
+                "Connections to PostgreSQL for users that this node may have open.",
+                stats.capacity,
+            ),
+            (
+                "tidegate_pool_waiting",
+                "Requests that wait for a connection to PostgreSQL.",
+                stats.waiting,
+            ),
+            (
+                "tidegate_pool_reachable",
+                "1 while PostgreSQL accepts connections, 0 otherwise.",
+                usize::from(stats.reachable),
+            ),
+        ] {
+            write_metric(text, (name, "gauge"), help, value)?;
+        }
         let name = "tidegate_pool_connections";
-        writeln!(
-            text,
-            "# HELP {name} Connections to PostgreSQL for users, by state.\n# TYPE {name} gauge"
-        )?;
+        let help = "Connections to PostgreSQL for users, by state.";
+        begin_family(text, name, "gauge", help)?;
         for (state, count) in [
             ("idle", of(|role| role.idle)),
             ("lent", of(|role| role.checked_out)),
@@ -233,10 +231,7 @@ impl MetricsSource for UserPool {
         let shared = self.postgres.user_executor().shared_reads();
         for (event, help, count) in events(counters, shared) {
             let name = format!("tidegate_pool_{event}_total");
-            writeln!(
-                text,
-                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"
-            )?;
+            write_metric(text, (&name, "counter"), help, count)?;
         }
         waits(text, counters)?;
         sharing(text, &self.authenticators)
@@ -247,11 +242,8 @@ impl MetricsSource for UserPool {
 /// according to this node's most recent decisions.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
-    writeln!(
-        text,
-        "# HELP {name} 1 where users share connections, 0 where each logs in; see the doctor.\n\
-         # TYPE {name} gauge"
-    )?;
+    let help = "1 where users share connections, 0 where each logs in; see the doctor.";
+    begin_family(text, name, "gauge", help)?;
     for decision in authenticators.decisions() {
         let shares = u8::from(decision.objections.is_empty());
         let database = escape(decision.database.as_str());
@@ -313,23 +305,14 @@ fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64
     ]
 }
 
-fn gauge(text: &mut String, name: &str, help: &str, value: usize) -> fmt::Result {
-    writeln!(
-        text,
-        "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
-    )
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "a metric of seconds needs no 53 bits"
 )]
 fn waits(text: &mut String, counters: &Counters) -> fmt::Result {
     let name = "tidegate_pool_wait_seconds";
-    writeln!(
-        text,
-        "# HELP {name} Seconds that requests waited for a connection to PostgreSQL.\n# TYPE {name} histogram"
-    )?;
+    let help = "Seconds that requests waited for a connection to PostgreSQL.";
+    begin_family(text, name, "histogram", help)?;
     let mut sum = 0;
     for (place, count) in counters.waits.iter().enumerate() {
         sum += count;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_pool::Pool;
 use tidegate_postgres::{Authentication, PrimaryDecisions, ReplicaStatus, Replicas, UserExecutor};
+use tidegate_server::text_format::{begin_family, escape};
 use tidegate_server::{AppBuilder, MetricsSource, Probe, ReplicaReads};
 use tidegate_service::StandbyTerminator;
 use tidegate_sql::BoxFuture;
@@ -12,7 +13,6 @@ use tidegate_wire::Config;
 
 use crate::cli_error::Result;
 use crate::connector::connector_to;
-use crate::metric_label::escape;
 use crate::ports;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
@@ -135,7 +135,7 @@ impl MetricsSource for ReplicaProbe {
                 "Reads that failed on the replica and ran on the primary.",
             ),
         ] {
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
+            begin_family(text, name, kind, help)?;
             for replica in &replicas {
                 let value = match name {
                     "tidegate_replica_used" => Some(u64::from(replica.used)),

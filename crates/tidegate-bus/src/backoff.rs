@@ -9,12 +9,12 @@ const DELAY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 
 /// The delays between unsuccessful attempts to become the reader.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub(crate) struct ElectionBackoff {
     /// The delay after the next unsuccessful attempt.
     next: Duration,
 }
 
-impl Backoff {
+impl ElectionBackoff {
     pub(crate) const fn new() -> Self {
         Self { next: DELAY.0 }
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     /// The length of a wait during which no other node reads.
-    async fn failed(backoff: &mut Backoff) -> Duration {
+    async fn failed(backoff: &mut ElectionBackoff) -> Duration {
         let began = Instant::now();
         backoff.wait(pending()).await;
         began.elapsed()
@@ -54,7 +54,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn delays_double_up_to_a_limit_and_are_short_after_a_success() {
-        let mut backoff = Backoff::new();
+        let mut backoff = ElectionBackoff::new();
         for milliseconds in [500, 1000, 2000, 4000, 5000, 5000] {
             let delay = failed(&mut backoff).await;
             assert_eq!(delay, Duration::from_millis(milliseconds));
@@ -65,7 +65,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_ends_when_another_node_reads() {
-        let mut backoff = Backoff::new();
+        let mut backoff = ElectionBackoff::new();
         for _ in 0..5 {
             failed(&mut backoff).await;
         }

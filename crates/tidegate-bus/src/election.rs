@@ -9,7 +9,7 @@ use tidegate_changelog::LogStream;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info};
 
-use crate::backoff::Backoff;
+use crate::backoff::ElectionBackoff;
 use crate::database::{Database, SILENCE};
 use crate::reader;
 
@@ -25,7 +25,7 @@ const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
 /// Becomes the reader of a database whenever there is no reader.
 pub(crate) async fn run(database: Arc<Database>) {
-    let mut backoff = Backoff::new();
+    let mut backoff = ElectionBackoff::new();
     loop {
         if wait_for_silence(&database).await {
             backoff.reset();

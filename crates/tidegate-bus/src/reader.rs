@@ -27,7 +27,7 @@ const CONFIRM: Duration = Duration::from_secs(10);
 const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
-const ANSWER: Duration = Duration::from_secs(3);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
 /// The maximum size in bytes of the parts of a message other than its changes: places, descriptions
@@ -187,16 +187,16 @@ impl Reader<'_> {
         let (database, answered) = (self.database.clone(), self.answered.clone());
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
-            let has_answered = is_answer(&timeout(ANSWER, asked).await);
+            let has_responded = is_response(&timeout(RESPONSE_TIMEOUT, asked).await);
             // Sending fails if the reader has ended, and then the answer is not needed.
-            let _ = answered.try_send(has_answered);
+            let _ = answered.try_send(has_responded);
         });
     }
 
     /// Ends the reader if PostgreSQL has answered on no connection.
-    fn judge(&mut self, has_answered: bool) -> Result<(), LogError> {
+    fn judge(&mut self, has_responded: bool) -> Result<(), LogError> {
         if matches!(self.contact, Contact::AskedAgain) {
-            if !has_answered {
+            if !has_responded {
                 let reason = "PostgreSQL does not answer this node";
                 return Err(LogError::Unavailable(reason.into()));
             }
@@ -222,7 +222,7 @@ impl Reader<'_> {
 
 /// Whether PostgreSQL has answered a question on another connection. An error that PostgreSQL sent
 /// is an answer.
-fn is_answer(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
+fn is_response(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
     !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
 }
 
@@ -252,25 +252,25 @@ mod tests {
 
     use super::*;
 
-    async fn counts_as_answer(asked: impl Future<Output = LogResult<LogPosition>>) -> bool {
-        is_answer(&timeout(ANSWER, asked).await)
+    async fn counts_as_response(asked: impl Future<Output = LogResult<LogPosition>>) -> bool {
+        is_response(&timeout(RESPONSE_TIMEOUT, asked).await)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_silence_and_an_outage_are_no_answer() {
-        assert!(counts_as_answer(ready(Ok(LogPosition(7)))).await);
+    async fn only_silence_and_an_outage_are_no_response() {
+        assert!(counts_as_response(ready(Ok(LogPosition(7)))).await);
         for error in [
             LogError::Gone,
             LogError::Internal("permission denied".into()),
             LogError::TimedOut {
                 what: "statement timeout".to_owned(),
-                limit: ANSWER,
+                limit: RESPONSE_TIMEOUT,
             },
         ] {
-            assert!(counts_as_answer(ready(Err(error))).await);
+            assert!(counts_as_response(ready(Err(error))).await);
         }
         let outage = LogError::Unavailable("connection refused".into());
-        assert!(!counts_as_answer(ready(Err(outage))).await);
-        assert!(!counts_as_answer(pending()).await);
+        assert!(!counts_as_response(ready(Err(outage))).await);
+        assert!(!counts_as_response(pending()).await);
     }
 }

@@ -7,9 +7,7 @@ use tidegate_catalog::{CatalogCache, DdlCounter, DdlVisibility, Schema};
 use tidegate_embedded::Cluster;
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
-use tidegate_testkit::database_on;
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
+use tidegate_testkit::{config, database_on, service_connections};
 
 /// Counts the definitions that a test reports to the cache.
 #[derive(Default)]
@@ -58,9 +56,10 @@ impl Fixture {
     pub(crate) async fn on(cluster: &Cluster, database: &str, sql: &str) -> Self {
         let client = database_on(cluster, database, sql).await;
         let row = client.query_one("select current_user::text", &[]).await;
-        let mut config = Config::from_url(&cluster.admin_url()).unwrap();
-        config.control_database = DatabaseName::new("postgres");
-        let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
+        let control = Arc::new(service_connections(config(
+            &cluster.admin_url(),
+            "postgres",
+        )));
         let definitions = Arc::new(DefinitionCounter::default());
         Self {
             catalogs: CatalogCache::new(control.clone(), definitions.clone()),

@@ -91,7 +91,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0013-openid.md",
     "adr/0014-failover.md",
     "adr/0015-nodes.md",
-    "adr/0016-claims-plan.md",
+    "adr/0016-members.md",
     "adr/0017-passkeys.md",
     "adr/0018-bus.md",
     "adr/0019-replicas.md",

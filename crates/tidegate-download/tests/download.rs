@@ -143,7 +143,7 @@ async fn another_archive_is_refused_and_nothing_is_written() {
 async fn a_redirect_is_followed() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
     let storage = ReleaseServer::having(&bytes);
-    let releases = ReleaseServer::answering(
+    let releases = ReleaseServer::responding(
         format!(
             "HTTP/1.1 302 Found\r\nLocation: {}stored\r\nContent-Length: 0\r\n\r\n",
             storage.url
@@ -169,7 +169,7 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
         (missing, "404 Not Found"),
     ] {
         let (server, folder) = (
-            ReleaseServer::answering(answer.as_bytes().to_vec()),
+            ReleaseServer::responding(answer.as_bytes().to_vec()),
             TempDir::new().unwrap(),
         );
         let message = download(&server, &sum, folder.path()).await.unwrap_err();

@@ -13,7 +13,7 @@ pub(crate) struct ReleaseServer {
 
 impl ReleaseServer {
     /// Starts a server that responds with these bytes and closes the connection.
-    pub(crate) fn answering(answer: Vec<u8>) -> Self {
+    pub(crate) fn responding(response: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let requests = Arc::new(AtomicUsize::new(0));
@@ -23,7 +23,7 @@ impl ReleaseServer {
                 let mut stream = stream.unwrap();
                 let _ = stream.read(&mut [0; 4096]);
                 counter.fetch_add(1, Ordering::SeqCst);
-                let _ = stream.write_all(&answer);
+                let _ = stream.write_all(&response);
             }
         });
         Self { url, requests }
@@ -35,7 +35,7 @@ impl ReleaseServer {
             "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
             archive.len()
         );
-        Self::answering([head.as_bytes(), archive].concat())
+        Self::responding([head.as_bytes(), archive].concat())
     }
 
     /// How many requests the server has received.

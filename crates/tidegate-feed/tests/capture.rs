@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tidegate_feed::{Error, FeedSettings, Operation};
+use tidegate_testkit::eventually;
 
 use crate::fixture::{Fixture, Setup};
 
@@ -101,11 +102,8 @@ async fn a_subscription_that_waits_for_a_writer_delays_no_other() {
 
 /// Waits until a query returns a row.
 async fn until(fixture: &Fixture, query: &str) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while fixture.sql.query(query, &[]).await.unwrap().is_empty() {
-        assert!(tokio::time::Instant::now() < deadline, "never: {query}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let has_rows = async || !fixture.sql.query(query, &[]).await.unwrap().is_empty();
+    eventually(query, has_rows).await;
 }
 
 /// Before 13.21, 14.18, 15.13, 16.9 and 17.5 PostgreSQL kept the old publication in its cache after
@@ -168,14 +166,8 @@ async fn tables_without_a_key_keep_working_and_the_replica_identity_is_raised_on
         ["~{\"id\":1,\"a\":\"z\"}", "-{\"id\":1,\"a\":\"z\"}"]
     );
     drop((all, inserts));
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    while identity(&fixture, "t").await != "d" {
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "the replica identity is never restored"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let restored = async || identity(&fixture, "t").await == "d";
+    eventually("the replica identity is restored", restored).await;
     fixture
         .run("INSERT INTO t VALUES (2, 'x'); UPDATE t SET a = 'y'; DELETE FROM t")
         .await;

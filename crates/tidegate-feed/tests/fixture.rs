@@ -16,7 +16,7 @@ use tidegate_filter::{Filter, Json};
 use tidegate_pool::Settings;
 use tidegate_postgres::Credentials;
 use tidegate_sql::{DatabaseName, Executor, Login, QueryOptions, RoleName, RoleUse};
-use tidegate_testkit::{Passwords, create_role, database_on};
+use tidegate_testkit::{Passwords, connect_as, create_role, database_on, oid, password};
 use tidegate_wire::Config;
 use tokio_postgres::Client;
 
@@ -187,13 +187,7 @@ impl Fixture {
     pub(crate) async fn session_of(&self, user: &str) -> Client {
         let role = format!("{}{user}", self.name);
         let url = self.cluster.url(&self.name);
-        let mut config: tokio_postgres::Config = url.parse().unwrap();
-        config
-            .user(&role)
-            .password(tidegate_testkit::password(&role));
-        let (client, connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        connect_as(&url, &role, &password(&role)).await.unwrap()
     }
 
     pub(crate) async fn run(&self, sql: &str) {
@@ -217,8 +211,7 @@ impl Fixture {
     }
 
     pub(crate) async fn oid(&self, table: &str) -> u32 {
-        let query = "SELECT ($1::text::regclass)::oid";
-        self.sql.query_one(query, &[&table]).await.unwrap().get(0)
+        oid(&self.sql, table).await
     }
 
     /// The login of a user. The empty name means the owner of the database, who owns no table.
@@ -318,9 +311,7 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
 
 /// The configuration with the administrator's login, and with a control database that exists.
 pub(crate) fn config(setup: &Setup) -> Config {
-    let mut config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
-    config.control_database = DatabaseName::new("postgres");
-    config
+    tidegate_testkit::config(&setup.cluster.socket_url("postgres"), "postgres")
 }
 
 pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tidegate_capture::OutboxSettings;
 use tidegate_feed::{Error, FeedSettings, Item, Resync};
-use tokio::time::{Instant, sleep, timeout};
+use tidegate_testkit::eventually;
+use tokio::time::{Instant, timeout};
 
 use crate::fixture::{Fixture, Setup, listen, node};
 
@@ -16,11 +17,7 @@ async fn count(fixture: &Fixture, query: &str) -> i64 {
 }
 
 async fn until(fixture: &Fixture, query: &str, wanted: i64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while count(fixture, query).await != wanted {
-        assert!(Instant::now() < deadline, "{query} never gives {wanted}");
-        sleep(Duration::from_millis(20)).await;
-    }
+    eventually(query, async || count(fixture, query).await == wanted).await;
 }
 
 const TRIGGERS: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '!tidegate%'";

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tidegate_testkit::eventually;
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
@@ -50,12 +51,8 @@ async fn make_visible(fixture: &Fixture, writer: JoinHandle<Client>) {
 
 async fn until(fixture: &Fixture, condition: &str) {
     let query = format!("SELECT {condition}");
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    let holds = async || -> bool { fixture.sql.query_one(&query, &[]).await.unwrap().get(0) };
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < deadline, "never: {condition}");
-        tokio::task::yield_now().await;
-    }
+    let holds = async || fixture.sql.query_one(&query, &[]).await.unwrap().get(0);
+    eventually(condition, holds).await;
 }
 
 /// Waits until the feed has delivered everything that committed before this call.

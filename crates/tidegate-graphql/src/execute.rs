@@ -150,8 +150,8 @@ impl Api {
             trace: &VariableUses::default(),
             templates,
         };
-        match request.answer().await {
-            Ok(answer) => Ok(answer),
+        match request.respond().await {
+            Ok(response) => Ok(response),
             Err(ExecutionFailure::Invalid(errors)) => Ok(GraphqlResponse::refused(&errors)),
             Err(
                 ExecutionFailure::Operation(error)
@@ -185,7 +185,7 @@ impl Request<'_> {
     /// makes a new plan. If the plan of a template cannot be restarted, the next attempt plans
     /// without templates. If a statement of several root fields failed, the next attempt has a
     /// statement for each root field.
-    async fn answer(&self) -> Result<GraphqlResponse, ExecutionFailure> {
+    async fn respond(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
         let mut share = true;
@@ -204,7 +204,7 @@ impl Request<'_> {
                     continue;
                 }
                 Err(failure) => failure.without_retry(),
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
             };
             match failure {
                 ExecutionFailure::Field(root, error) => {
@@ -274,7 +274,7 @@ impl Request<'_> {
             let outcome = plan.finish(&mut body).map_err(ExecutionFailure::of_plan)?;
             Ok(response::end(body, &outcome, errors, introspections))
         };
-        let answer = if size > LARGE && may_block() {
+        let response = if size > LARGE && may_block() {
             tokio::task::block_in_place(finish)?
         } else {
             finish()?
@@ -284,7 +284,7 @@ impl Request<'_> {
             let committed = transaction.commit().await;
             committed.map_err(|error| ExecutionFailure::of_sql(error, None, &self.context))?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Makes root fields of a query null: those that were not read before the deadline, or the one

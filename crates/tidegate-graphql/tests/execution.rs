@@ -66,7 +66,7 @@ impl Recorder {
         self.log.lock().unwrap().push(event);
     }
 
-    fn answer(&self, sink: &mut dyn RowSink) -> Result<Completion> {
+    fn result(&self, sink: &mut dyn RowSink) -> Result<Completion> {
         self.record("statement");
         if let Some(sqlstate) = self.sqlstate {
             return Err(Error::Rejected(Box::new(DatabaseError {
@@ -123,7 +123,7 @@ impl Executor for Recorder {
         _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async { self.answer(sink) })
+        Box::pin(async { self.result(sink) })
     }
 
     fn begin<'a>(
@@ -151,7 +151,7 @@ impl Executor for Recorder {
             let mut done = Vec::new();
             let mut refused = None;
             for (index, step) in pipeline.steps.into_iter().enumerate() {
-                match self.answer(step.sink) {
+                match self.result(step.sink) {
                     Ok(completion) => done.push(completion),
                     Err(error @ Error::Rejected(_)) => {
                         return Err(PipelineError::at(index, error));
@@ -185,7 +185,7 @@ impl Transaction for Recorder {
         _: &'a BoundStatement,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async { self.answer(sink) })
+        Box::pin(async { self.result(sink) })
     }
 
     fn describe<'a>(&'a mut self, _: &'a BoundStatement) -> BoxFuture<'a, Result<Description>> {
@@ -215,7 +215,7 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, response_budg
 
 /// An error means that nothing was written, unless the error says that the mutation was committed.
 #[tokio::test]
-async fn a_mutation_is_committed_only_when_its_answer_fits() {
+async fn a_mutation_is_committed_only_when_its_response_fits() {
     let key = "k".repeat(200);
     let insert = "insertArtists(objects: [{name: \"Ann\"}, {name: \"Bo\"}]) { name }";
     let document = format!("mutation {{ a: {insert} {key}: {insert} }}");

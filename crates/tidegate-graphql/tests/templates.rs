@@ -21,7 +21,7 @@ struct StatementRecorder {
 }
 
 impl StatementRecorder {
-    fn answer(&self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+    fn result(&self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         let text = bound.statement.text();
         self.texts.lock().unwrap().push(text.as_ptr().addr());
         let sent = format!("{text} {:?} {:?}", bound.sets, bound.places);
@@ -47,7 +47,7 @@ impl Executor for StatementRecorder {
         _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(async { self.answer(bound, sink) })
+        Box::pin(async { self.result(bound, sink) })
     }
 
     fn pipeline<'a>(
@@ -58,7 +58,7 @@ impl Executor for StatementRecorder {
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         Box::pin(async move {
             let steps = pipeline.steps.into_iter();
-            let ran = steps.map(|step| self.answer(step.statement, step.sink));
+            let ran = steps.map(|step| self.result(step.statement, step.sink));
             Ok(ran.collect::<Result<_>>()?)
         })
     }

@@ -5,6 +5,7 @@
 
 mod errors;
 mod process;
+pub mod text_format;
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -13,6 +14,7 @@ use std::time::Duration;
 use crate::report::Errors;
 
 use errors::ErrorCounts;
+use text_format::{begin_family, write_metric};
 
 /// The upper bounds of the latency histogram in seconds, up to the default deadline of statements.
 /// No bound is more than 2.5 times the bound before it, so that quantiles are about equally precise
@@ -128,33 +130,24 @@ impl Metrics {
         self.requests(paths, &mut text)?;
         self.durations(paths, &mut text)?;
         self.errors.write(&mut text)?;
-        gauge(
-            &mut text,
-            "tidegate_http_requests_in_flight",
-            "HTTP requests in progress.",
-            self.in_flight.load(Relaxed),
-        )?;
-        gauge(
-            &mut text,
-            "tidegate_http_connections",
-            "Open HTTP connections, those of WebSockets included.",
-            self.connections.load(Relaxed),
-        )?;
-        gauge(
-            &mut text,
-            "tidegate_websockets",
-            "Open WebSockets.",
-            self.sockets.load(Relaxed),
-        )?;
-        text.push_str(
-            "# HELP tidegate_http_aborted_total HTTP responses that broke off before their end.\n",
-        );
-        text.push_str("# TYPE tidegate_http_aborted_total counter\n");
-        writeln!(
-            text,
-            "tidegate_http_aborted_total {}",
-            self.aborted.load(Relaxed)
-        )?;
+        for (name, help, value) in [
+            (
+                "tidegate_http_requests_in_flight",
+                "HTTP requests in progress.",
+                &self.in_flight,
+            ),
+            (
+                "tidegate_http_connections",
+                "Open HTTP connections, those of WebSockets included.",
+                &self.connections,
+            ),
+            ("tidegate_websockets", "Open WebSockets.", &self.sockets),
+        ] {
+            write_metric(&mut text, (name, "gauge"), help, value.load(Relaxed))?;
+        }
+        let aborted = ("tidegate_http_aborted_total", "counter");
+        let help = "HTTP responses that broke off before their end.";
+        write_metric(&mut text, aborted, help, self.aborted.load(Relaxed))?;
         process::write(&mut text)?;
         for source in sources {
             source.write(&mut text)?;
@@ -163,15 +156,16 @@ impl Metrics {
     }
 
     fn requests(&self, paths: &[&str], text: &mut String) -> fmt::Result {
-        text.push_str("# HELP tidegate_http_requests_total HTTP requests that are over, by route and status class.\n");
-        text.push_str("# TYPE tidegate_http_requests_total counter\n");
+        const NAME: &str = "tidegate_http_requests_total";
+        let help = "HTTP requests that are over, by route and status class.";
+        begin_family(text, NAME, "counter", help)?;
         for (name, route) in self.named(paths) {
             for (class, count) in CLASSES.iter().zip(&route.classes) {
                 let count = count.load(Relaxed);
                 if count > 0 {
                     writeln!(
                         text,
-                        "tidegate_http_requests_total{{route=\"{name}\",status=\"{class}\"}} {count}"
+                        "{NAME}{{route=\"{name}\",status=\"{class}\"}} {count}"
                     )?;
                 }
             }
@@ -181,11 +175,8 @@ impl Metrics {
 
     fn durations(&self, paths: &[&str], text: &mut String) -> fmt::Result {
         const NAME: &str = "tidegate_http_request_duration_seconds";
-        writeln!(
-            text,
-            "# HELP {NAME} Seconds from the head of an HTTP request to the end of its response, by route."
-        )?;
-        writeln!(text, "# TYPE {NAME} histogram")?;
+        let help = "Seconds from the head of an HTTP request to the end of its response, by route.";
+        begin_family(text, NAME, "histogram", help)?;
         for (name, route) in self.named(paths) {
             let mut sum = 0;
             let counts: Vec<u64> = route
@@ -216,11 +207,4 @@ impl Metrics {
         let routes = paths.iter().copied().zip(&self.routes);
         routes.chain(std::iter::once(("none", &self.routes[ROUTES])))
     }
-}
-
-fn gauge(text: &mut String, name: &str, help: &str, value: i64) -> fmt::Result {
-    writeln!(
-        text,
-        "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
-    )
 }

@@ -2,42 +2,12 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_identity::{
-    Error, IdentityService, ManualClock, MasterKey, MemoryStore, NewOwner, NewUser, PasswordCost,
-    PasswordHasher, Ports, Result, Secret, SecureRandom, Settings, TenantName, Timestamp,
-    UserDirectory, UserName,
+    Error, IdentityService, ManualClock, MasterKey, MemoryStore, NewOwner, NewUser, PasswordHasher,
+    Ports, Result, Secret, Settings, TenantName, Timestamp, UserDirectory, UserName,
 };
-
-/// The cheapest parameters that Argon2id allows.
-pub(crate) const CHEAP: PasswordCost = PasswordCost {
-    memory_kib: 8,
-    passes: 1,
-    lanes: 1,
-};
-
-/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
-pub(crate) struct SeededRandom(AtomicU64);
-
-impl SeededRandom {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
-    }
-}
-
-impl SecureRandom for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) -> Result<()> {
-        let step = 0x9e37_79b9_7f4a_7c15;
-        for chunk in bytes.chunks_mut(8) {
-            let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            chunk.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..chunk.len()]);
-        }
-        Ok(())
-    }
-}
+pub(crate) use tidegate_testkit::{CHEAP, SeededRandom};
 
 pub(crate) struct Fixture {
     pub(crate) store: Arc<MemoryStore>,

@@ -102,7 +102,7 @@ impl IssuerServer {
         let (documents, requests) = (Arc::clone(&server.documents), Arc::clone(&server.requests));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(
+                tokio::spawn(respond(
                     stream,
                     Arc::clone(&documents),
                     Arc::clone(&requests),
@@ -167,7 +167,7 @@ pub(crate) async fn verify(issuer: &Issuer, token: &str) -> Result<VerifiedToken
     issuer.verify(token, at(NOW)).await
 }
 
-async fn answer(
+async fn respond(
     mut stream: TcpStream,
     documents: Arc<Mutex<HashMap<String, Document>>>,
     requests: Arc<AtomicUsize>,

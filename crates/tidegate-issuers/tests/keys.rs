@@ -146,7 +146,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issuer_that_does_not_answer_costs_five_seconds() {
+async fn an_issuer_that_does_not_respond_costs_five_seconds() {
     let signer = Signer::new("a");
     let server = IssuerServer::start(&[&signer]).await;
     server.set("/keys", Document::Silence);

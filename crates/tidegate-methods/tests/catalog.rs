@@ -1,13 +1,10 @@
 //! Compares which columns may be NULL with PostgreSQL.
 
-use std::sync::Arc;
-
 use tidegate_methods::{NotNull, Signature};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Description, QueryOptions, Statement};
+use tidegate_testkit::{config, service_connections};
 use tidegate_values::{Column, WireFormat};
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 const TABLES: &str = "
@@ -38,9 +35,8 @@ struct Fixture {
 impl Fixture {
     async fn new(database: &str) -> Self {
         let cluster = tidegate_embedded::testing::cluster();
-        let config = Config::from_url(&cluster.admin_url()).unwrap();
         Self {
-            service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
+            service: service_connections(config(&cluster.admin_url(), "postgres")),
             database: DatabaseName::new(database),
             client: tidegate_testkit::database(database, TABLES).await,
         }

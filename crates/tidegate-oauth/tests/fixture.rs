@@ -1,7 +1,6 @@
 //! One issuer with a tenant, its users and its clients.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -9,55 +8,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use tidegate_identity::{
-    Browser, ManualClock, MasterKey, NewOwner, NewUser, PasswordCost, PasswordHasher,
-    RequestContext, Secret, SecureRandom, TenantName, Timestamp, UserDirectory, UserKey, UserName,
+    Browser, ManualClock, MasterKey, NewOwner, NewUser, PasswordHasher, RequestContext, Secret,
+    TenantName, Timestamp, UserDirectory, UserKey, UserName,
 };
 use tidegate_oauth::{
     BasicCredentials, ClientDirectory, Error, GuestRequest, Issuer, MemoryStore, NewClient,
     Parameters, Ports, Result, Settings, TokenManagementRequest, TokenRequest, TokenResponse,
 };
+use tidegate_testkit::CHEAP;
+pub(crate) use tidegate_testkit::SeededRandom;
 
 pub(crate) const ISSUER: &str = "https://id.example";
 pub(crate) const HOUR: Duration = Duration::from_hours(1);
 pub(crate) const DAY: Duration = Duration::from_hours(24);
 pub(crate) const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
-
-/// The cheapest parameters that Argon2id allows.
-pub(crate) const CHEAP: PasswordCost = PasswordCost {
-    memory_kib: 8,
-    passes: 1,
-    lanes: 1,
-};
-
-/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
-pub(crate) struct SeededRandom(AtomicU64);
-
-impl SeededRandom {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
-    }
-
-    pub(crate) fn next(&self) -> u64 {
-        let step = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
-impl SecureRandom for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) -> tidegate_identity::Result<()> {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
-        Ok(())
-    }
-}
 
 pub(crate) static MASTER: LazyLock<MasterKey> =
     LazyLock::new(|| MasterKey::generate(&SeededRandom::new(1)).unwrap());

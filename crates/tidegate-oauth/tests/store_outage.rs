@@ -53,7 +53,7 @@ impl Unsteady {
         now == Some(0)
     }
 
-    fn answer<'a, T>(&self, audit: bool, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T>
+    fn response<'a, T>(&self, audit: bool, response: StoreFuture<'a, T>) -> StoreFuture<'a, T>
     where
         T: Send + 'a,
     {
@@ -61,7 +61,7 @@ impl Unsteady {
         if away || (audit && self.audit_away.load(Ordering::SeqCst)) || (!audit && self.fails()) {
             return Box::pin(ready(Err(StoreError::Unavailable("no route to it".into()))));
         }
-        answer
+        response
     }
 }
 
@@ -70,7 +70,7 @@ macro_rules! pass {
         $(fn $name<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $out> {
             self.before(stringify!($name));
             let audit = stringify!($name) == "append_audit";
-            self.answer(audit, self.inner.$name($($argument),*))
+            self.response(audit, self.inner.$name($($argument),*))
         })*
     };
 }

@@ -26,8 +26,8 @@ where
     let mut context = PageContext::receive(call).await?;
     let back = context.path("/account");
     let purpose = Purpose::own_page(&back);
-    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
-        return Ok(answer);
+    if let Some(response) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(response);
     }
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(&back));

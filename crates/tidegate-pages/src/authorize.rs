@@ -44,8 +44,8 @@ where
     B::Error: Into<BodyError>,
 {
     let received = Received::read(call).await?;
-    if let Some(answer) = received.redirected_to_get("/auth", &PARAMETERS)? {
-        return Ok(answer);
+    if let Some(response) = received.redirected_to_get("/auth", &PARAMETERS)? {
+        return Ok(response);
     }
     let mut context = PageContext::of(received).await?;
     let issuer = context.app.issuer();
@@ -76,8 +76,8 @@ where
         sign_up: sign_up.as_deref(),
         ..Purpose::own_page(&here)
     };
-    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
-        return Ok(answer);
+    if let Some(response) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(response);
     }
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(&here));

@@ -178,7 +178,7 @@ impl<'a> PageContext<'a> {
     ) -> Response<Body> {
         let status = error.map_or(StatusCode::OK, |refused| refused.status);
         let markup = template::layout(self.base(), title, card);
-        let mut response = template::answer(status, markup, returns_to);
+        let mut response = template::response(status, markup, returns_to);
         if let Some(refused) = error.filter(|refused| refused.status != StatusCode::OK) {
             let errors = Errors::one(Protocol::Page, refused.code);
             response.body_mut().subject.errors = Some(Box::new(errors));

@@ -45,8 +45,8 @@ where
         database: device.client.database.as_deref(),
         ..Purpose::own_page(&back)
     };
-    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
-        return Ok(answer);
+    if let Some(response) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(response);
     }
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(&back));

@@ -45,7 +45,7 @@ pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Res
     let links = template::failure_links(links, base, site.has_console);
     let card = template::failure((title, &text), &links, context.request_id);
     let markup = template::layout(base, title, &card);
-    let mut response = template::answer(failure.status, markup, None);
+    let mut response = template::response(failure.status, markup, None);
     // The errors and headers are copied from a plain response to the same failure. Its body is
     // empty.
     let mut plain = failure.response(Vec::new(), Protocol::Page);

@@ -27,8 +27,8 @@ where
     B::Error: Into<BodyError>,
 {
     let received = Received::read(call).await?;
-    if let Some(answer) = received.redirected_to_get("/signout", &PARAMETERS)? {
-        return Ok(answer);
+    if let Some(response) = received.redirected_to_get("/signout", &PARAMETERS)? {
+        return Ok(response);
     }
     let mut context = PageContext::of(received).await?;
     let issuer = context.app.issuer();

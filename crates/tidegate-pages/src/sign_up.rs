@@ -37,7 +37,7 @@ where
     let refused = if context.step() == Some("sign_up") {
         let next = sign_in.as_deref().unwrap_or(&redirect_uri);
         match create(&mut context, &client, (next, &redirect_uri)).await? {
-            Ok(answer) => return Ok(answer),
+            Ok(response) => return Ok(response),
             Err(error) => Some(form_error(error)?),
         }
     } else {

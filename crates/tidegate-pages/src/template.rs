@@ -50,7 +50,11 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 /// A response with a page. `returns_to` is the URL to which the page's forms may finally redirect.
 /// The content security policy must allow it, because Chromium applies `form-action` to every
 /// redirect after a form.
-pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>) -> Response<Body> {
+pub(crate) fn response(
+    status: StatusCode,
+    page: Markup,
+    returns_to: Option<&str>,
+) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from(page.into_string())));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -270,7 +270,7 @@ impl<K: Connector> Inner<K> {
         login: &Login,
         deadline: Instant,
     ) -> Result<PooledConnection<K>> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, receiver) = oneshot::channel();
         let now = Instant::now();
         let number = self.change(|state, actions| {
             if let Some((entry, changed)) = state.claim(login, now) {
@@ -284,7 +284,7 @@ impl<K: Connector> Inner<K> {
             key: PoolKey::from(login),
             number,
         };
-        let outcome = self.answer(answer, deadline).await;
+        let outcome = self.reply(receiver, deadline).await;
         if outcome.is_none() && place.leave() {
             self.state.lock().counters.timeouts += 1;
         }
@@ -299,15 +299,15 @@ impl<K: Connector> Inner<K> {
     /// Waits for the reply until the deadline; returns `None` after the deadline. During the wait,
     /// checks whether the request has waited long enough for a new connection: first after the time
     /// of a login, then after delays that double.
-    async fn answer<T>(
+    async fn reply<T>(
         self: &Arc<Self>,
-        mut answer: oneshot::Receiver<T>,
+        mut receiver: oneshot::Receiver<T>,
         deadline: Instant,
     ) -> Option<Result<T, oneshot::error::RecvError>> {
         let mut pause = self.state.lock().login_time.get();
         let mut next = Instant::now() + pause;
         loop {
-            match timeout_at(next.min(deadline), &mut answer).await {
+            match timeout_at(next.min(deadline), &mut receiver).await {
                 Ok(outcome) => return Some(outcome),
                 Err(_) if next >= deadline => return None,
                 Err(_) => {}

@@ -114,12 +114,12 @@ impl<K: Connector> State<K> {
             return false;
         };
         role.waiters.remove(place);
-        self.count_answered(key);
+        self.uncount_waiting(key);
         self.remove_if_empty(key);
         true
     }
 
-    fn count_answered(&mut self, key: &PoolKey) {
+    fn uncount_waiting(&mut self, key: &PoolKey) {
         self.waiting -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.waiting -= 1;
@@ -156,7 +156,7 @@ impl<K: Connector> State<K> {
         };
         role.checked_out += 1;
         self.count_idle_taken(key);
-        self.count_answered(key);
+        self.uncount_waiting(key);
         self.counters.waited(now.duration_since(waiter.since));
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.last_served = event;
@@ -298,7 +298,7 @@ impl<K: Connector> State<K> {
         };
         let waiters = std::mem::take(&mut role.waiters);
         for waiter in waiters {
-            self.count_answered(key);
+            self.uncount_waiting(key);
             actions.push(Action::Refuse(waiter.reply, error.clone()));
         }
         self.remove_if_empty(key);

@@ -61,7 +61,7 @@ pub(crate) async fn run(
     }
     if let Err(failure) = attempted {
         out.clear();
-        answer(calls, &failure, out);
+        write_failure(calls, &failure, out);
         match failure {
             BatchFailure::Calls(errors) => errors
                 .into_iter()
@@ -176,7 +176,7 @@ async fn bind(
 }
 
 /// Writes the response to a batch that failed.
-fn answer(calls: &[Call<'_>], failure: &BatchFailure, out: &mut dyn Output) {
+fn write_failure(calls: &[Call<'_>], failure: &BatchFailure, out: &mut dyn Output) {
     let (errors, others) = match failure {
         BatchFailure::Calls(errors) => {
             let unheard = |(index, _): &&(usize, Error)| calls[*index].is_notification();

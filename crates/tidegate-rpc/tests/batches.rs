@@ -42,7 +42,7 @@ fn error(error: &str, id: u32) -> String {
 }
 
 #[tokio::test]
-async fn a_batch_is_one_transaction_with_answers_in_order() {
+async fn a_batch_is_one_transaction_with_responses_in_order() {
     let fixture = fixture().await;
     let message = batch(&[
         call("insert", r#"[{"a":1},{"a":2}]"#, 7),
@@ -50,7 +50,7 @@ async fn a_batch_is_one_transaction_with_answers_in_order() {
         call("date", "{}", 5),
     ]);
     assert_eq!(
-        fixture.answer(&message).await,
+        fixture.response(&message).await,
         r#"[{"jsonrpc":"2.0","id":7,"result":{"schema":{},"data":[],"affected_rows":2}},{"jsonrpc":"2.0","id":5,"result":{"schema":{"d":{"type":"date","array":false}},"data":[{"d":"02.01.2000"}]}}]"#
     );
     assert_eq!(
@@ -69,25 +69,25 @@ async fn a_batch_is_one_transaction_with_answers_in_order() {
 async fn a_batch_of_one_has_an_array_of_one() {
     let fixture = fixture().await;
     let answer = fixture
-        .answer(&batch(&[call("insert", r#"{"a":1}"#, 1)]))
+        .response(&batch(&[call("insert", r#"{"a":1}"#, 1)]))
         .await;
     assert_eq!(
         answer,
         r#"[{"jsonrpc":"2.0","id":1,"result":{"schema":{},"data":[],"affected_rows":1}}]"#
     );
-    let answer = fixture.answer(&batch(&[call("divide", "{}", 1)])).await;
+    let answer = fixture.response(&batch(&[call("divide", "{}", 1)])).await;
     assert_eq!(answer, format!("[{}]", error(DIVIDED, 1)));
 }
 
 #[tokio::test]
-async fn nothing_of_the_first_attempt_is_in_the_answer_of_the_second() {
+async fn nothing_of_the_first_attempt_is_in_the_response_of_the_second() {
     let fixture = fixture().await;
     let message = batch(&[
         call("insert", r#"{"a":1}"#, 1),
         call("conflict_once", "{}", 2),
     ]);
     assert_eq!(
-        fixture.answer(&message).await,
+        fixture.response(&message).await,
         r#"[{"jsonrpc":"2.0","id":1,"result":{"schema":{},"data":[],"affected_rows":1}},{"jsonrpc":"2.0","id":2,"result":{"schema":{"s":{"type":"text","array":false}},"data":[{"s":"a row"}]}}]"#
     );
     assert_eq!(
@@ -115,7 +115,7 @@ async fn a_failure_in_the_middle_undoes_everything() {
         call("insert", r#"{"a":3}"#, 3),
     ]);
     let expected = batch(&[rolled_back(1), error(DIVIDED, 2), rolled_back(3)]);
-    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.response(&message).await, expected);
     assert_eq!(
         fixture.executor.ran(),
         [
@@ -139,13 +139,13 @@ async fn a_notification_that_fails_is_the_cause_of_the_others() {
         rolled_back_because(DIVIDED, 1),
         rolled_back_because(DIVIDED, 3),
     ]);
-    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.response(&message).await, expected);
     let silent = batch(&[
         notification("insert", r#"{"a":1}"#),
         notification("divide", "{}"),
     ]);
     fixture.executor.ran();
-    assert_eq!(fixture.answer(&silent).await, "");
+    assert_eq!(fixture.response(&silent).await, "");
     assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
 }
 
@@ -170,7 +170,7 @@ async fn errors_found_before_the_transaction_are_reported_for_every_call() {
             4,
         ),
     ]);
-    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.response(&message).await, expected);
     assert!(fixture.executor.ran().is_empty());
 }
 
@@ -180,7 +180,7 @@ async fn a_deadline_in_a_batch_is_reported_by_the_call_that_exceeded_it() {
     let message = batch(&[call("insert", r#"{"a":1}"#, 1), call("deadline", "{}", 2)]);
     let deadline = r#"{"code":-32603,"message":"Internal error","data":{"message":"the statement did not end before its deadline","retryable":true}}"#;
     let expected = batch(&[rolled_back(1), error(deadline, 2)]);
-    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.response(&message).await, expected);
     assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
 }
 
@@ -194,7 +194,7 @@ async fn a_transaction_that_does_not_begin_fails_every_call() {
     ]);
     let full = r#"{"code":-32603,"message":"Internal error","data":{"message":"no connection became free in time","retryable":true}}"#;
     assert_eq!(
-        fixture.answer(&message).await,
+        fixture.response(&message).await,
         batch(&[error(full, 1), error(full, 2)])
     );
 }
@@ -208,11 +208,11 @@ async fn a_commit_that_postgresql_refuses_is_the_cause_for_all() {
         rolled_back_because(&refused, 1),
         rolled_back_because(&refused, 2),
     ]);
-    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.response(&message).await, expected);
 }
 
 #[tokio::test]
-async fn a_commit_without_an_answer_claims_nothing() {
+async fn a_commit_without_a_response_claims_nothing() {
     let fixture = fixture().await;
     let (answer, outcome) = fixture.outcome(&batch(&[call("lost", "{}", 1)])).await;
     let doubt = r#"{"code":-32603,"message":"Internal error","data":{"message":"it is not known whether the batch was committed"}}"#;
@@ -228,7 +228,11 @@ async fn equal_ids_are_no_concern_of_the_server() {
         call("insert", r#"{"a":2}"#, 1),
     ]);
     assert_eq!(
-        fixture.answer(&message).await.matches(r#""id":1"#).count(),
+        fixture
+            .response(&message)
+            .await
+            .matches(r#""id":1"#)
+            .count(),
         2
     );
 }
@@ -237,7 +241,7 @@ async fn equal_ids_are_no_concern_of_the_server() {
 async fn a_batch_that_others_stood_in_the_way_of_is_run_once_more() {
     let fixture = fixture().await;
     let message = batch(&[call("date", "{}", 1), call("conflict", "{}", 2)]);
-    let answer = fixture.answer(&message).await;
+    let answer = fixture.response(&message).await;
     assert!(answer.contains(r#""sqlstate":"40001""#), "{answer}");
     assert!(answer.contains(r#""retryable":true"#), "{answer}");
     let once = [
@@ -280,7 +284,7 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
         (batch(&[hers(), mine()]), Author::Caller),
         (batch(&[own_code(), mine()]), Author::Owner),
     ] {
-        fixture.answer(&message).await;
+        fixture.response(&message).await;
         assert_eq!(fixture.executor.author(), author, "{message}");
     }
 }

@@ -32,7 +32,9 @@ fn internal(data: &str) -> String {
 #[tokio::test]
 async fn a_call_runs_as_its_caller_in_a_transaction_of_its_own() {
     let fixture = fixture().await;
-    fixture.answer(&call("echo", r#"{"a":1,"b":[2.50]}"#)).await;
+    fixture
+        .response(&call("echo", r#"{"a":1,"b":[2.50]}"#))
+        .await;
     assert_eq!(
         fixture.executor.ran(),
         ["music/alice: select echo $1, $2 (1,[2.50])"]
@@ -43,7 +45,7 @@ async fn a_call_runs_as_its_caller_in_a_transaction_of_its_own() {
 async fn methods_of_another_tenant_are_not_found() {
     let mut fixture = fixture().await;
     fixture.who = principal("films");
-    let answer = fixture.answer(&call("date", "{}")).await;
+    let answer = fixture.response(&call("date", "{}")).await;
     assert!(
         answer.contains(r#""code":-32601,"message":"Method not found"}"#),
         "{answer}"
@@ -52,10 +54,10 @@ async fn methods_of_another_tenant_are_not_found() {
 }
 
 #[tokio::test]
-async fn several_sets_are_one_statement_and_one_answer() {
+async fn several_sets_are_one_statement_and_one_result() {
     let fixture = fixture().await;
     let answer = fixture
-        .answer(&call("echo", r#"[{"a":1,"b":"x"},{"b":null,"a":2}]"#))
+        .response(&call("echo", r#"[{"a":1,"b":"x"},{"b":null,"a":2}]"#))
         .await;
     assert_eq!(
         answer,
@@ -73,7 +75,7 @@ async fn several_sets_are_one_statement_and_one_answer() {
 async fn the_rows_written_are_summed_over_the_sets() {
     let answer = fixture()
         .await
-        .answer(&call("insert", r#"[{"a":1},{"a":2},{"a":3}]"#))
+        .response(&call("insert", r#"[{"a":1},{"a":2},{"a":3}]"#))
         .await;
     assert_eq!(
         answer,
@@ -86,18 +88,18 @@ async fn csv_and_ndjson_are_a_string() {
     let fixture = fixture().await;
     let schema = r#"{"s":{"type":"text","array":false}}"#;
     assert_eq!(
-        fixture.answer(&call("csv", "{}")).await,
+        fixture.response(&call("csv", "{}")).await,
         result(&format!(
             r#"{{"schema":{schema},"data":"s\r\n\"say \"\"hü\"\",\n\\\"\r\n"}}"#
         ))
     );
     assert_eq!(
-        fixture.answer(&call("ndjson", "{}")).await,
+        fixture.response(&call("ndjson", "{}")).await,
         result(&format!(
             r#"{{"schema":{schema},"data":"{{\"s\":\"say \\\"hü\\\",\\n\\\\\"}}\n"}}"#
         ))
     );
-    let written = fixture.answer(&call("insert_csv", r#"{"a":1}"#)).await;
+    let written = fixture.response(&call("insert_csv", r#"{"a":1}"#)).await;
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["result"]["affected_rows"], 1);
     assert!(written["result"]["data"].is_string());
@@ -137,7 +139,7 @@ async fn a_parameter_that_is_missing_extra_or_given_twice_is_named() {
         ),
     ] {
         assert_eq!(
-            fixture.answer(&call("echo", params)).await,
+            fixture.response(&call("echo", params)).await,
             invalid(expected)
         );
     }
@@ -148,7 +150,7 @@ async fn a_parameter_that_is_missing_extra_or_given_twice_is_named() {
 async fn a_value_that_postgresql_cannot_read_is_a_wrong_parameter() {
     let answer = fixture()
         .await
-        .answer(&call("unreadable", r#"[{"a":1},{"a":"x"}]"#))
+        .response(&call("unreadable", r#"[{"a":1},{"a":"x"}]"#))
         .await;
     assert_eq!(
         answer,
@@ -162,7 +164,7 @@ async fn a_value_that_postgresql_cannot_read_is_a_wrong_parameter() {
 async fn a_value_that_we_cannot_convert_is_a_wrong_parameter() {
     let fixture = fixture().await;
     assert_eq!(
-        fixture.answer(&call("invalid", r#"{"a":[1,{}]}"#)).await,
+        fixture.response(&call("invalid", r#"{"a":[1,{}]}"#)).await,
         invalid(
             r#"{"message":"`params.a[1]` is not a int4: an object","parameter":"a","place":"params.a[1]"}"#
         )
@@ -171,7 +173,7 @@ async fn a_value_that_we_cannot_convert_is_a_wrong_parameter() {
 
 #[tokio::test]
 async fn an_error_at_run_time_says_what_postgresql_says_and_nothing_of_the_half_result() {
-    let answer = fixture().await.answer(&call("divide", "{}")).await;
+    let answer = fixture().await.response(&call("divide", "{}")).await;
     assert_eq!(
         answer,
         internal(
@@ -189,9 +191,9 @@ async fn what_may_work_later_is_retryable() {
         ("unavailable", "PostgreSQL is unavailable"),
     ] {
         let data = format!(r#"{{"message":"{message}","retryable":true}}"#);
-        assert_eq!(fixture.answer(&call(method, "{}")).await, internal(&data));
+        assert_eq!(fixture.response(&call(method, "{}")).await, internal(&data));
     }
-    let answer = fixture.answer(&call("conflict", "{}")).await;
+    let answer = fixture.response(&call("conflict", "{}")).await;
     assert!(answer.contains(r#""sqlstate":"40001""#) && answer.contains(r#""retryable":true"#));
 }
 
@@ -205,7 +207,7 @@ async fn errors_of_the_definition_are_reported_as_such() {
         ("letters", "{}", "type_formats.nowhere"),
         ("nodatabase", "{}", "the database is not there"),
     ] {
-        let answer = fixture.answer(&call(method, params)).await;
+        let answer = fixture.response(&call(method, params)).await;
         assert!(
             answer.contains(r#""code":-32603,"message":"Internal error""#),
             "{answer}"
@@ -289,7 +291,7 @@ async fn prepare(
 }
 
 #[tokio::test]
-async fn a_call_can_be_prepared_for_an_answer_without_the_envelope() {
+async fn a_call_can_be_prepared_for_a_response_without_the_envelope() {
     let fixture = fixture().await;
     let message = call("echo", r#"{"a":1,"b":2}"#);
     let prepared = prepare(&fixture, &message, Some(OutputFormat::Csv))
@@ -320,7 +322,7 @@ async fn a_call_can_be_prepared_for_an_answer_without_the_envelope() {
 #[tokio::test]
 async fn a_method_that_was_dropped_is_not_found_by_the_next_call() {
     let fixture = fixture().await;
-    fixture.answer(&call("date", "{}")).await;
+    fixture.response(&call("date", "{}")).await;
     let owner = tidegate_methods::Caller {
         user: "owner",
         owner: true,
@@ -331,7 +333,7 @@ async fn a_method_that_was_dropped_is_not_found_by_the_next_call() {
         .remove(&tenant, owner, &["date"])
         .await
         .unwrap();
-    let answer = fixture.answer(&call("date", "{}")).await;
+    let answer = fixture.response(&call("date", "{}")).await;
     assert!(answer.contains("-32601"), "{answer}");
 }
 

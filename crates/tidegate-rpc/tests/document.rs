@@ -12,7 +12,7 @@ const ROLLED_BACK: &str = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"
 async fn a_call_with_positional_parameters() {
     let answer = fixture()
         .await
-        .answer(r#"{"jsonrpc": "2.0", "method": "echo", "params": [42, 23], "id": 1}"#)
+        .response(r#"{"jsonrpc": "2.0", "method": "echo", "params": [42, 23], "id": 1}"#)
         .await;
     assert!(
         answer
@@ -27,26 +27,26 @@ async fn a_call_with_named_parameters_in_any_order() {
     let fixture = fixture().await;
     let message = r#"{"jsonrpc": "2.0", "method": "echo", "params": {"b": 23, "a": 42}, "id": 3}"#;
     let expected = r#"{"jsonrpc":"2.0","id":3,"result":{"schema":{"a":{"type":"json","array":false},"b":{"type":"json","array":false}},"data":[{"a":42,"b":23}]}}"#;
-    assert_eq!(fixture.answer(message).await, expected);
+    assert_eq!(fixture.response(message).await, expected);
     let message = r#"{"jsonrpc": "2.0", "method": "echo", "params": {"a": 42, "b": 23}, "id": 3}"#;
-    assert_eq!(fixture.answer(message).await, expected);
+    assert_eq!(fixture.response(message).await, expected);
 }
 
 #[tokio::test]
-async fn a_notification_runs_and_has_no_answer() {
+async fn a_notification_runs_and_has_no_response() {
     let fixture = fixture().await;
     let message = r#"{"jsonrpc": "2.0", "method": "insert", "params": {"a": 1}}"#;
-    assert_eq!(fixture.answer(message).await, "");
+    assert_eq!(fixture.response(message).await, "");
     assert_eq!(fixture.executor.ran(), ["music/alice: insert $1 (1)"]);
     assert_eq!(
         fixture
-            .answer(r#"{"jsonrpc": "2.0", "method": "foobar"}"#)
+            .response(r#"{"jsonrpc": "2.0", "method": "foobar"}"#)
             .await,
         ""
     );
     assert_eq!(
         fixture
-            .answer(r#"{"jsonrpc": "2.0", "method": "divide"}"#)
+            .response(r#"{"jsonrpc": "2.0", "method": "divide"}"#)
             .await,
         ""
     );
@@ -56,7 +56,7 @@ async fn a_notification_runs_and_has_no_answer() {
 async fn a_method_that_there_is_not() {
     let answer = fixture()
         .await
-        .answer(r#"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#)
+        .response(r#"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#)
         .await;
     assert_eq!(
         answer,
@@ -79,7 +79,7 @@ async fn text_that_is_no_json() {
         "[1,]",
         "{} {}",
     ] {
-        let answer = fixture.answer(message).await;
+        let answer = fixture.response(message).await;
         let expected = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error","#;
         assert!(answer.starts_with(expected), "{message}: {answer}");
         assert!(answer.ends_with(r#","id":null}"#), "{message}: {answer}");
@@ -90,7 +90,7 @@ async fn text_that_is_no_json() {
 async fn a_request_object_with_a_wrong_member() {
     let answer = fixture()
         .await
-        .answer(r#"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#)
+        .response(r#"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#)
         .await;
     assert!(answer.starts_with(INVALID), "{answer}");
     assert!(answer.ends_with(r#""id":null}"#));
@@ -98,14 +98,14 @@ async fn a_request_object_with_a_wrong_member() {
 
 #[tokio::test]
 async fn an_empty_array() {
-    let answer = fixture().await.answer("[]").await;
+    let answer = fixture().await.response("[]").await;
     assert!(answer.starts_with(INVALID), "{answer}");
     assert!(answer.ends_with(r#""id":null}"#));
 }
 
 #[tokio::test]
 async fn a_batch_of_one_that_is_no_request_object() {
-    let answer = fixture().await.answer("[1]").await;
+    let answer = fixture().await.response("[1]").await;
     assert!(answer.starts_with(&format!("[{INVALID}")), "{answer}");
     assert_eq!(answer.matches(r#""id":null}"#).count(), 1);
     assert!(answer.ends_with(r#""id":null}]"#));
@@ -113,7 +113,7 @@ async fn a_batch_of_one_that_is_no_request_object() {
 
 #[tokio::test]
 async fn a_batch_of_three_that_are_no_request_objects() {
-    let answer = fixture().await.answer("[1,2,3]").await;
+    let answer = fixture().await.response("[1,2,3]").await;
     assert!(answer.starts_with(&format!("[{INVALID}")), "{answer}");
     assert_eq!(answer.matches(INVALID).count(), 3);
     assert_eq!(answer.matches(r#""id":null}"#).count(), 3);
@@ -130,7 +130,7 @@ async fn a_batch_of_everything_runs_nothing() {
         {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"},
         {"jsonrpc": "2.0", "method": "nothing", "id": "9"}
     ]"#;
-    let answer = fixture.answer(message).await;
+    let answer = fixture.response(message).await;
     let starts = answer.starts_with(&format!(
         "[{ROLLED_BACK}\"1\"}},{ROLLED_BACK}\"2\"}},{INVALID}"
     ));
@@ -149,7 +149,7 @@ async fn a_batch_of_notifications() {
         {"jsonrpc": "2.0", "method": "insert", "params": {"a":1}},
         {"jsonrpc": "2.0", "method": "insert", "params": {"a":7}}
     ]"#;
-    assert_eq!(fixture.answer(message).await, "");
+    assert_eq!(fixture.response(message).await, "");
     assert_eq!(
         fixture.executor.ran(),
         [

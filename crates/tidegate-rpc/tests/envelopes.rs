@@ -24,13 +24,13 @@ async fn an_id_of_every_kind_comes_back_as_it_was_written() {
         "123456789012345678901234567890.000000000000000000001",
     ] {
         let message = format!(r#"{{"id":{id},"method":"date","jsonrpc":"2.0"}}"#);
-        let answer = fixture.answer(&message).await;
+        let answer = fixture.response(&message).await;
         let expected = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"schema":{{"d":{{"type":"date","array":false}}}},"data":[{{"d":"02.01.2000"}}]}}}}"#
         );
         assert_eq!(answer, expected);
         let message = format!(r#"{{"id":{id},"method":"unknown","jsonrpc":"2.0"}}"#);
-        let answer = fixture.answer(&message).await;
+        let answer = fixture.response(&message).await;
         assert!(answer.ends_with(&format!(r#","id":{id}}}"#)), "{answer}");
     }
 }
@@ -81,7 +81,7 @@ fn a_wrong_type_of_every_member_is_an_invalid_request() {
 async fn unknown_members_are_ignored_and_escaped_names_are_names() {
     let answer = fixture()
         .await
-        .answer(r#"{"x":1,"\ud800":2,"x":3,"json\u0072pc":"2\u002e0","m\u0065thod":"d\u0061te","id":1}"#)
+        .response(r#"{"x":1,"\ud800":2,"x":3,"json\u0072pc":"2\u002e0","m\u0065thod":"d\u0061te","id":1}"#)
         .await;
     assert!(answer.contains("02.01.2000"), "{answer}");
 }
@@ -90,11 +90,11 @@ async fn unknown_members_are_ignored_and_escaped_names_are_names() {
 async fn empty_parameters_null_and_absence_are_the_same() {
     let fixture = fixture().await;
     let absent = fixture
-        .answer(r#"{"jsonrpc":"2.0","method":"date","id":1}"#)
+        .response(r#"{"jsonrpc":"2.0","method":"date","id":1}"#)
         .await;
     for params in ["{}", "null", " { } "] {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"date","params":{params},"id":1}}"#);
-        assert_eq!(fixture.answer(&message).await, absent, "{params}");
+        assert_eq!(fixture.response(&message).await, absent, "{params}");
     }
 }
 
@@ -163,7 +163,7 @@ async fn a_thousand_calls_are_answered_in_order() {
     });
     let message = format!("[{}]", calls.collect::<Vec<_>>().join(","));
     let answer: Vec<serde_json::Value> =
-        serde_json::from_str(&fixture.answer(&message).await).unwrap();
+        serde_json::from_str(&fixture.response(&message).await).unwrap();
     assert_eq!(answer.len(), 1_000);
     for (id, answer) in answer.iter().enumerate() {
         assert_eq!(answer["id"], id);

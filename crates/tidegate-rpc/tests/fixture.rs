@@ -95,7 +95,7 @@ impl Fixture {
     }
 
     /// The response to a message; empty if there is none.
-    pub(crate) async fn answer(&self, message: &str) -> String {
+    pub(crate) async fn response(&self, message: &str) -> String {
         self.outcome(message).await.0
     }
 

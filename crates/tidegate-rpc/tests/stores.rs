@@ -101,5 +101,5 @@ async fn a_store_that_is_away_fails_calls_that_may_be_repeated() {
 #[tokio::test]
 async fn a_store_that_is_broken_says_nothing() {
     let expected = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":1}"#;
-    assert_eq!(without_store(false).await.answer(CALL).await, expected);
+    assert_eq!(without_store(false).await.response(CALL).await, expected);
 }

@@ -18,6 +18,6 @@ pub use tidegate_http::app::{App, AppBuilder, Origins, Probe, ReplicaReads};
 pub use tidegate_http::body::{Body, BodyAborted};
 pub use tidegate_http::forwarded::Peer;
 pub use tidegate_http::limits::{Limits, Timeouts};
-pub use tidegate_http::metrics::MetricsSource;
+pub use tidegate_http::metrics::{MetricsSource, text_format};
 pub use tidegate_http::trace::{Span, SpanContext, SpanSink};
 pub use tidegate_http::{Graphiql, GraphiqlError};

@@ -231,7 +231,7 @@ where
     {
         resource_metadata::name(app, &mut response);
     }
-    let mut subject = pending_request.answered();
+    let mut subject = pending_request.into_subject();
     replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;

@@ -8,7 +8,7 @@ use http::Request;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::{Api, Server, TIMEOUT};
-use crate::socket::{HEALTH, answer, rest};
+use crate::socket::{HEALTH, response, rest};
 use crate::websocket::Socket;
 
 const DELAY: Duration = Duration::from_secs(1);
@@ -21,11 +21,11 @@ async fn a_response_says_that_its_connection_closes() {
     let server = api.listen().await;
     let mut idle = server.connect().await;
     idle.write_all(HEALTH).await.unwrap();
-    assert!(!answer(&mut idle).await.contains(CLOSE));
+    assert!(!response(&mut idle).await.contains(CLOSE));
     api.app.announce_shutdown(LONG);
     for mut stream in [idle, server.connect().await] {
         stream.write_all(HEALTH).await.unwrap();
-        let text = answer(&mut stream).await;
+        let text = response(&mut stream).await;
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
         assert!(text.contains(CLOSE), "{text}");
         assert_eq!(rest(&mut stream).await, "");

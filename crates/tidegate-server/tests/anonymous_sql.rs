@@ -102,7 +102,7 @@ async fn few_statements_of_anonymous_callers_run_at_once() {
     let held: Vec<_> = (0..4).map(|_| ask(&api, SQL, None, &hang)).collect();
     let held = futures_util::future::join_all(held);
     let late = async {
-        eventually("four run", || {
+        eventually("four run", async || {
             let calls = api.executor.calls();
             calls
                 .iter()

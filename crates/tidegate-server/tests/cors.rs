@@ -27,7 +27,7 @@ async fn preflight(api: &Api, origin: &str, path: &str) -> TestResponse {
 }
 
 #[tokio::test]
-async fn any_origin_may_read_answers_and_refusals() {
+async fn any_origin_may_read_responses_and_refusals() {
     let api = Api::start().await;
     for path in ["/healthz", "/nowhere"] {
         let answer = from(&api, "https://app.example", path).await;

@@ -9,7 +9,7 @@ use tidegate_server::Limits;
 use crate::fixture::{Api, request};
 
 #[tokio::test]
-async fn every_answer_carries_a_request_id() {
+async fn every_response_carries_a_request_id() {
     let api = Api::start().await;
     for (sent, kept) in [
         ("mine-1", true),
@@ -120,7 +120,7 @@ async fn a_body_beyond_the_limit_is_refused_with_or_without_content_length() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_without_its_message() {
+async fn a_panic_is_a_response_without_its_message() {
     let api = Api::start().await;
     let answer = api.sql(&json!({"q": "select panic"})).await;
     assert_eq!(answer.error(), (500, "INTERNAL_ERROR".to_owned()));
@@ -130,7 +130,7 @@ async fn a_panic_is_an_answer_without_its_message() {
 }
 
 #[tokio::test]
-async fn answers_above_a_kibibyte_are_compressed_for_those_who_ask() {
+async fn responses_above_a_kibibyte_are_compressed_for_those_who_ask() {
     let api = Api::start().await;
     let large = json!({"q": "select rows 1 5000"});
     let plain = api.sql(&large).await;
@@ -150,7 +150,7 @@ async fn answers_above_a_kibibyte_are_compressed_for_those_who_ask() {
 }
 
 #[tokio::test]
-async fn large_and_streamed_answers_are_compressed_on_the_way() {
+async fn large_and_streamed_responses_are_compressed_on_the_way() {
     let api = Api::start().await;
     for body in [
         json!({"q": "select rows 900 1000"}),
@@ -198,7 +198,7 @@ async fn head_is_the_head_of_get() {
 }
 
 #[tokio::test]
-async fn an_answer_of_a_kibibyte_is_sent_as_it_is_and_one_byte_more_is_compressed() {
+async fn a_response_of_a_kibibyte_is_sent_as_it_is_and_one_byte_more_is_compressed() {
     let api = Api::start().await;
     let of = |size: usize| json!({"q": format!("select rows 1 {size}")});
     let around = api.sql(&of(1)).await.body.len() - 1;

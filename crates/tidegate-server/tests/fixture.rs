@@ -2,22 +2,23 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tidegate_identity::{
-    AnonymousSql, ManualClock, MasterKey, NewOwner, NewUser, PasswordCost, PasswordHasher, Secret,
-    SecureRandom, TenantName, Timestamp, UserDirectory, UserName,
+    AnonymousSql, ManualClock, MasterKey, NewOwner, NewUser, PasswordHasher, Secret, TenantName,
+    Timestamp, UserDirectory, UserName,
 };
 use tidegate_oauth::{
     BuiltinClients, ClientDirectory, Issuer, MemoryStore, NewClient, Ports, Settings,
 };
 use tidegate_server::{App, AppBuilder, Limits, Listener, Peer, serve, service};
 use tidegate_sql::DatabaseName;
+pub(crate) use tidegate_testkit::eventually;
+use tidegate_testkit::{CHEAP, SeededRandom};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -97,18 +98,13 @@ impl Api {
         issuer: &str,
         build: impl FnOnce(AppBuilder, &UserDirectory) -> AppBuilder,
     ) -> Self {
-        let random = Arc::new(SeededRandom::default());
+        let random = Arc::new(SeededRandom::new(0));
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        let cost = PasswordCost {
-            memory_kib: 8,
-            passes: 1,
-            lanes: 1,
-        };
         let ports = Ports {
             store: Arc::new(MemoryStore::new()),
             clock: clock.clone(),
             random: random.clone(),
-            hasher: Arc::new(PasswordHasher::start(1, cost, &*random).unwrap()),
+            hasher: Arc::new(PasswordHasher::start(1, CHEAP, &*random).unwrap()),
         };
         let directory = UserDirectory::new(ports.identity());
         let clients = ClientDirectory::new(ports.clone());
@@ -267,15 +263,6 @@ pub(crate) fn password(user: &str) -> Value {
     })
 }
 
-/// Waits until a condition holds.
-pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
 async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     let demo = TenantName::parse("demo").unwrap();
     let owner = |name: &str| NewOwner {
@@ -313,22 +300,5 @@ async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     };
     for client in [app, server] {
         clients.create_client(client).await.unwrap();
-    }
-}
-
-/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
-#[derive(Default)]
-pub(crate) struct SeededRandom(AtomicU64);
-
-impl SecureRandom for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) -> tidegate_identity::Result<()> {
-        for chunk in bytes.chunks_mut(8) {
-            let step = 0x9e37_79b9_7f4a_7c15;
-            let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            chunk.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..chunk.len()]);
-        }
-        Ok(())
     }
 }

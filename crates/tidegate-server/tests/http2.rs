@@ -130,14 +130,17 @@ async fn a_reset_stream_cancels_its_statement() {
     let (answer, mut body) = sender.send_request(sql(), false).unwrap();
     body.send_data(json!({"q": "select hang 0 0"}).to_string().into(), true)
         .unwrap();
-    eventually("the statement runs", || !api.executor.calls().is_empty()).await;
+    eventually("the statement runs", async || {
+        !api.executor.calls().is_empty()
+    })
+    .await;
     body.send_reset(h2::Reason::CANCEL);
     drop(answer);
-    eventually("it is cancelled", || api.executor.cancelled() == 1).await;
+    eventually("it is cancelled", async || api.executor.cancelled() == 1).await;
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_reset() {
+async fn a_response_that_breaks_off_is_reset() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;
@@ -233,7 +236,7 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
         assert_eq!(answer.status(), 200);
         stalled.push(answer.into_body());
     }
-    eventually("the statement is cancelled", || {
+    eventually("the statement is cancelled", async || {
         api.executor.cancelled() == 1
     })
     .await;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::{Api, Server};
-use crate::socket::{answer, rest};
+use crate::socket::{response, rest};
 
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
 
@@ -70,7 +70,11 @@ async fn nonsense_behind_a_request_is_answered_after_it() {
     let mut stream = server.connect().await;
     for _ in 0..2 {
         stream.write_all(HEALTH).await.unwrap();
-        assert!(answer(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(
+            response(&mut stream)
+                .await
+                .starts_with("HTTP/1.1 200 OK\r\n")
+        );
     }
     stream.write_all(b"nonsense\r\n\r\n").await.unwrap();
     assert_refused(&rest(&mut stream).await, 400);

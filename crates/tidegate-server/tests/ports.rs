@@ -28,7 +28,7 @@ impl Mailbox {
 
     /// Waits until `count` messages were sent; returns them.
     pub(crate) async fn messages(&self, count: usize) -> Vec<Email> {
-        eventually("messages came", || self.len() >= count).await;
+        eventually("messages came", async || self.len() >= count).await;
         let messages = self.0.lock().unwrap().clone();
         assert_eq!(messages.len(), count, "one message too many");
         messages

@@ -48,7 +48,7 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
 }
 
 /// Reads one response that has a `content-length`.
-pub(crate) async fn answer(stream: &mut TcpStream) -> String {
+pub(crate) async fn response(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
     loop {
@@ -79,7 +79,11 @@ async fn a_connection_answers_one_request_after_the_other() {
     let mut stream = server.connect().await;
     for _ in 0..3 {
         stream.write_all(HEALTH).await.unwrap();
-        assert!(answer(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(
+            response(&mut stream)
+                .await
+                .starts_with("HTTP/1.1 200 OK\r\n")
+        );
     }
 }
 
@@ -96,7 +100,7 @@ async fn a_head_that_dribbles_is_closed() {
     let server = api.listen().await;
     let mut stream = server.connect().await;
     stream.write_all(HEALTH).await.unwrap();
-    answer(&mut stream).await;
+    response(&mut stream).await;
     // The second head never ends. Sending a byte now and then must not extend its timeout.
     let started = Instant::now();
     let (mut reader, mut writer) = stream.into_split();
@@ -132,7 +136,7 @@ async fn an_idle_connection_outlives_the_time_of_a_head_and_ends_after_its_own()
     let server = api.listen().await;
     let mut stream = server.connect().await;
     stream.write_all(HEALTH).await.unwrap();
-    answer(&mut stream).await;
+    response(&mut stream).await;
     let idle = Instant::now();
     assert_eq!(rest(&mut stream).await, "");
     assert!(idle.elapsed() >= SHORT * 4, "{:?}", idle.elapsed());
@@ -207,7 +211,7 @@ async fn a_body_that_comes_fast_enough_may_take_long() {
     }
     let statement = b"{\"q\":\"select rows 1 1\"}";
     stream.write_all(statement).await.unwrap();
-    let text = answer(&mut stream).await;
+    let text = response(&mut stream).await;
     assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
 }
 
@@ -232,7 +236,7 @@ async fn a_body_that_is_too_large_is_refused_although_it_was_sent() {
         if head.contains("chunked") {
             stream.write_all(b"0\r\n\r\n").await.unwrap();
         }
-        let text = answer(&mut stream).await;
+        let text = response(&mut stream).await;
         assert!(text.starts_with("HTTP/1.1 413 "), "{text}");
     }
 }
@@ -249,9 +253,15 @@ async fn a_peer_that_leaves_cancels_its_statement() {
         let (calls, cancelled) = (api.executor.calls().len(), api.executor.cancelled());
         let mut stream = server.connect().await;
         stream.write_all(post(&body).as_bytes()).await.unwrap();
-        eventually("the statement runs", || api.executor.calls().len() > calls).await;
+        eventually("the statement runs", async || {
+            api.executor.calls().len() > calls
+        })
+        .await;
         drop(stream);
-        eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
+        eventually("it is cancelled", async || {
+            api.executor.cancelled() > cancelled
+        })
+        .await;
     }
     let metrics = api.get("/metrics").await;
     // Two clients disconnected before a response, and one during it.
@@ -276,7 +286,7 @@ async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
     let mut stream = server.connect().await;
     let body = json!({"q": "select rows 1000000 1000", "output_format": "csv"});
     stream.write_all(post(&body).as_bytes()).await.unwrap();
-    eventually("the statement is cancelled", || {
+    eventually("the statement is cancelled", async || {
         api.executor.cancelled() == 1
     })
     .await;
@@ -285,7 +295,7 @@ async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_has_no_end() {
+async fn a_response_that_breaks_off_has_no_end() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut stream = server.connect().await;
@@ -300,7 +310,7 @@ async fn an_answer_that_breaks_off_has_no_end() {
 }
 
 #[tokio::test]
-async fn only_answers_that_break_off_count_as_aborted() {
+async fn only_responses_that_break_off_count_as_aborted() {
     let api = Api::start().await;
     let server = api.listen().await;
     let aborted = || async {
@@ -324,7 +334,7 @@ async fn only_answers_that_break_off_count_as_aborted() {
     let mut stream = server.connect().await;
     let large = json!({"q": "select rows 3000 1000"});
     stream.write_all(post(&large).as_bytes()).await.unwrap();
-    answer(&mut stream).await;
+    response(&mut stream).await;
     assert_eq!(aborted().await, 0);
     let broken = json!({"q": "select fail 500 22012 1000", "output_format": "ndjson"});
     stream.write_all(post(&broken).as_bytes()).await.unwrap();
@@ -342,7 +352,7 @@ async fn connections_beyond_the_cap_wait() {
     let server = api.listen().await;
     let mut first = server.connect().await;
     first.write_all(HEALTH).await.unwrap();
-    answer(&mut first).await;
+    response(&mut first).await;
     let mut second = server.connect().await;
     second.write_all(HEALTH).await.unwrap();
     let mut byte = [0];
@@ -352,7 +362,7 @@ async fn connections_beyond_the_cap_wait() {
             .is_err()
     );
     drop(first);
-    answer(&mut second).await;
+    response(&mut second).await;
 }
 
 #[tokio::test]
@@ -361,14 +371,14 @@ async fn the_end_lets_requests_in_flight_end() {
     let mut server = api.listen().await;
     let mut idle = server.connect().await;
     idle.write_all(HEALTH).await.unwrap();
-    answer(&mut idle).await;
+    response(&mut idle).await;
     let mut busy = server.connect().await;
     let body = json!({"q": "select rows 20000 1000", "output_format": "ndjson"});
     busy.write_all(post(&body).as_bytes()).await.unwrap();
-    eventually("the statement runs", || api.executor.sent() > 0).await;
+    eventually("the statement runs", async || api.executor.sent() > 0).await;
     server.stop();
     assert_eq!(rest(&mut idle).await, "");
-    eventually("nobody is let in", || {
+    eventually("nobody is let in", async || {
         std::net::TcpStream::connect(server.address).is_err()
     })
     .await;
@@ -385,7 +395,10 @@ async fn the_end_cancels_what_takes_too_long() {
     busy.write_all(post(&json!({"q": "select hang 0 0"})).as_bytes())
         .await
         .unwrap();
-    eventually("the statement runs", || !api.executor.calls().is_empty()).await;
+    eventually("the statement runs", async || {
+        !api.executor.calls().is_empty()
+    })
+    .await;
     server.stop();
     server.stopped().await;
     assert_eq!(api.executor.cancelled(), 1);

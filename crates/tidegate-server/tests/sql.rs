@@ -8,7 +8,7 @@ use crate::executor::ExecutorCall;
 use crate::fixture::{Api, request};
 
 #[tokio::test]
-async fn an_answer_is_schema_and_data_in_compact_json() {
+async fn a_response_is_schema_and_data_in_compact_json() {
     let api = Api::start().await;
     let answer = api.sql(&json!({"q": "select rows 2 3"})).await;
     assert_eq!(answer.status, 200);
@@ -33,7 +33,7 @@ async fn a_write_tells_its_rows_and_the_id_comes_back() {
 }
 
 #[tokio::test]
-async fn an_array_is_one_transaction_with_an_array_of_answers() {
+async fn an_array_is_one_transaction_with_an_array_of_responses() {
     let api = Api::start().await;
     let answer = api
         .sql(&json!([{"q": "insert 1"}, {"q": "select rows 1 1", "id": 2}]))
@@ -219,7 +219,7 @@ async fn a_request_lowers_its_deadline_and_never_raises_it() {
 }
 
 #[tokio::test]
-async fn a_buffered_answer_has_a_limit_and_a_streamed_one_has_none() {
+async fn a_buffered_response_has_a_limit_and_a_streamed_one_has_none() {
     let api = Api::limited(Limits {
         response: 100_000,
         ..Limits::default()
@@ -246,7 +246,7 @@ async fn a_buffered_answer_has_a_limit_and_a_streamed_one_has_none() {
 }
 
 #[tokio::test]
-async fn large_bodies_and_answers_share_what_memory_there_is() {
+async fn large_bodies_and_responses_share_what_memory_there_is() {
     let api = Api::limited(Limits {
         memory: 7_000_000,
         ..Limits::default()
@@ -306,7 +306,7 @@ async fn a_format_for_files_that_was_asked_for_by_name_names_a_file() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_whole() {
+async fn a_large_response_is_whole() {
     let api = Api::start().await;
     let answer = api.sql(&json!({"q": "select rows 3000 1000"})).await;
     let rows = answer.json()["data"].as_array().unwrap().len();

@@ -24,14 +24,14 @@ async fn ndjson(api: &Api, q: &str) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_small_answer_has_a_length() {
+async fn a_small_response_has_a_length() {
     let api = Api::start().await;
     let response = ndjson(&api, "select rows 50 1000").await;
     assert_eq!(response.body().size_hint().exact(), Some(50 * 1_009));
 }
 
 #[tokio::test]
-async fn an_answer_of_one_chunk_and_a_bit_is_whole() {
+async fn a_response_of_one_chunk_and_a_bit_is_whole() {
     let api = Api::start().await;
     for rows in [64, 65, 66, 129, 130, 131, 200] {
         let response = ndjson(&api, &format!("select rows {rows} 1000")).await;
@@ -51,7 +51,7 @@ async fn an_error_before_the_first_chunk_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_error_after_the_first_chunk_breaks_the_answer_off() {
+async fn an_error_after_the_first_chunk_breaks_the_response_off() {
     let api = Api::start().await;
     let response = ndjson(&api, "select fail 500 22012 1000").await;
     assert_eq!(response.status(), 200);
@@ -107,8 +107,14 @@ async fn a_call_that_is_dropped_cancels_its_statement() {
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
         let call = tokio::spawn(service(api.app.clone(), api.peer).call(request));
-        eventually("the statement runs", || api.executor.calls().len() > before).await;
+        eventually("the statement runs", async || {
+            api.executor.calls().len() > before
+        })
+        .await;
         call.abort();
-        eventually("it is cancelled", || api.executor.cancelled() == before + 1).await;
+        eventually("it is cancelled", async || {
+            api.executor.cancelled() == before + 1
+        })
+        .await;
     }
 }

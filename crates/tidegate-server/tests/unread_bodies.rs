@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::Api;
-use crate::socket::{answer, rest};
+use crate::socket::{response, rest};
 
 /// Requests that are refused because of their heads.
 const REFUSED: [(u16, &str); 4] = [
@@ -46,7 +46,7 @@ async fn a_small_body_behind_a_refused_head_leaves_the_connection_open() {
             // The head must be handled before the body arrives.
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(body.as_bytes()).await.unwrap();
-            let response = answer(&mut stream).await;
+            let response = response(&mut stream).await;
             assert!(
                 response.starts_with(&format!("HTTP/1.1 {status} ")),
                 "{response}"

@@ -6,11 +6,9 @@ use std::time::Duration;
 use tidegate_methods::MethodStore;
 use tidegate_oauth::IssuerStore;
 use tidegate_service::{Notification, ServiceConnections};
-use tidegate_sql::{DatabaseName, Executor};
+use tidegate_sql::Executor;
 use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
-use tidegate_testkit::soon;
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
+use tidegate_testkit::{config, service_connections, soon};
 use tokio::sync::broadcast::Receiver;
 use tokio_postgres::Client;
 
@@ -58,10 +56,8 @@ impl Fixture {
 
 /// The service's connections to a control database.
 pub(crate) fn connections(database: &str) -> ServiceConnections {
-    let cluster = tidegate_embedded::testing::cluster();
-    let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
-    config.control_database = DatabaseName::new(database);
-    ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()
+    let url = tidegate_embedded::testing::cluster().admin_url();
+    service_connections(config(&url, database))
 }
 
 /// Starts to listen for notifications. It sends probes until one arrives, which proves that

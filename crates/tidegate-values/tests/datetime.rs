@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use proptest::prelude::*;
 use tidegate_values::codec::ValueWriter;
-use tidegate_values::datetime::{DateFormat, Zone, parse_with_format};
+use tidegate_values::datetime::{DateFormat, Zone, parse_in_zone};
 use tidegate_values::{Type, WireFormat};
 
 use crate::rows::column;
@@ -22,6 +22,11 @@ fn show(r#type: Type, text: &str, format: &str, zone: &str) -> String {
         .plain(text.as_bytes(), &mut out)
         .unwrap();
     String::from_utf8(out.to_vec()).unwrap()
+}
+
+/// Reads a text whose default zone is UTC.
+fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<String, String> {
+    parse_in_zone(format, text, r#type, &Zone::default())
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod connect_error;
 mod host;
 mod login;
 mod redact_paths;
-pub mod rejection;
+pub mod server_error;
 mod startup;
 pub mod stream;
 pub mod tag;

@@ -10,7 +10,7 @@ use crate::cancel::Canceller;
 use crate::channel::{Channel, ReadError};
 use crate::config::Config;
 use crate::connect_error::ConnectError;
-use crate::rejection::ServerError;
+use crate::server_error::ServerError;
 use crate::startup::StartupParameters;
 use crate::stream::Stream;
 use crate::tag;

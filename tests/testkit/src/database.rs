@@ -16,6 +16,27 @@ pub async fn connect(url: &str) -> Client {
     client
 }
 
+/// Connects as another role. `url` is that of the administrator.
+///
+/// # Errors
+///
+/// If PostgreSQL refuses the login.
+///
+/// # Panics
+///
+/// If the URL is invalid.
+pub async fn connect_as(
+    url: &str,
+    role: &str,
+    password: &str,
+) -> Result<Client, tokio_postgres::Error> {
+    let mut config: tokio_postgres::Config = url.parse().unwrap();
+    config.user(role).password(password);
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
 /// Creates a database in the cluster that the tests of this process share, runs SQL in it, and
 /// returns the administrator's connection to it. No other test may use the same name.
 ///
@@ -47,6 +68,16 @@ pub async fn database_on(cluster: &Cluster, name: &str, sql: &str) -> Client {
 pub async fn text(client: &Client, query: &str) -> String {
     let row = client.query_one(query, &[]).await.unwrap();
     row.get::<_, Option<String>>(0).unwrap_or_default()
+}
+
+/// The OID of a table.
+///
+/// # Panics
+///
+/// If there is no such table.
+pub async fn oid(client: &Client, table: &str) -> u32 {
+    let query = "SELECT ($1::text::regclass)::oid";
+    client.query_one(query, &[&table]).await.unwrap().get(0)
 }
 
 /// The number of statements with `mark` in their text that other sessions of the database are

@@ -1,5 +1,15 @@
 //! Random numbers that are the same in every run.
 
+/// The difference of two successive states.
+pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The number of a state.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
 /// A generator of pseudo-random numbers (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
 /// Generators", 2014: `SplitMix64`).
 #[derive(Debug)]
@@ -12,10 +22,8 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
     }
 
     /// A number below a limit.

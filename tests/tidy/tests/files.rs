@@ -1,7 +1,10 @@
 //! Tests the sizes and names of files, and the documents of each crate.
 
-use std::collections::BTreeSet;
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 use tidegate_tidy::{root, rust_files, shipped};
 
@@ -9,6 +12,9 @@ const MAX_LINES: usize = 400;
 
 /// The limit for test files is higher, because they are tables of cases.
 const MAX_TEST_LINES: usize = 500;
+
+/// Modules that the code map need not name.
+const IN_EVERY_CRATE: [&str; 4] = ["lib", "main", "error", "settings"];
 
 /// The number of lines before a trailing `#[cfg(test)] mod`.
 fn production_lines(text: &str) -> usize {
@@ -114,32 +120,64 @@ fn every_crate_has_a_readme_and_an_example() {
     }
 }
 
-/// Reads the modules from the first column of the tables in docs/ARCHITECTURE.md, by crate.
-#[test]
-fn the_modules_of_the_architecture_exist() {
+/// The code map of docs/ARCHITECTURE.md: for each crate the folder of its source, and its section.
+fn code_map() -> Vec<(PathBuf, String)> {
     let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, map) = text.split_once("\n## Code map\n").unwrap();
+    let (map, _) = map.split_once("\n### Outside of the crates\n").unwrap();
+    let sections = map.split("\n### `").skip(1);
+    let crates = sections.map(|section| {
+        let (name, section) = section.split_once('`').unwrap();
+        let folder = match name {
+            "bins/tidegate" => name.to_owned(),
+            "tidegate-testkit" => "tests/testkit".to_owned(),
+            _ => format!("crates/{name}"),
+        };
+        (root().join(folder).join("src"), section.to_owned())
+    });
+    crates.collect()
+}
+
+/// Reads the modules from the first column of the tables.
+#[test]
+fn the_modules_of_the_code_map_exist() {
     let mut seen = 0;
-    for section in text.split("\n### `tidegate").skip(1) {
-        let section = section.split("\n### ").next().unwrap();
-        let name = format!("tidegate{}", section.split('`').next().unwrap());
-        let folders = [
-            format!("crates/{name}"),
-            format!("bins/{name}"),
-            "tests/testkit".to_owned(),
-        ];
-        let folders = folders.map(|folder| root().join(folder).join("src"));
-        let source = folders.iter().find(|folder| folder.is_dir()).unwrap();
+    for (source, section) in code_map() {
         for row in section.lines().filter(|line| line.starts_with("| `")) {
             let first = row.split('|').nth(1).unwrap();
             for module in first.split('`').skip(1).step_by(2) {
                 let path = source.join(module);
                 let exists = path.is_dir() || path.with_extension("rs").is_file();
-                assert!(exists, "{name} has no module {module}");
+                assert!(exists, "{} has no module {module}", source.display());
                 seen += 1;
             }
         }
     }
-    assert!(seen > 50, "only {seen} modules were found");
+    assert!(seen > 200, "only {seen} modules were found");
+}
+
+/// A section may name a module in a table or in a sentence.
+#[test]
+fn the_code_map_names_every_module() {
+    let sections: BTreeMap<_, _> = code_map().into_iter().collect();
+    for package in shipped() {
+        let source = package.dir.join("src");
+        let section = sections
+            .get(&source)
+            .unwrap_or_else(|| panic!("the code map has no {}", package.name));
+        let named: BTreeSet<_> = section.split('`').skip(1).step_by(2).collect();
+        for entry in fs::read_dir(&source).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() || path.extension().is_some_and(|extension| extension == "rs") {
+                let module = path.file_stem().unwrap().to_str().unwrap();
+                assert!(
+                    named.contains(module) || IN_EVERY_CRATE.contains(&module),
+                    "the code map does not name {module} of {}",
+                    package.name
+                );
+            }
+        }
+    }
 }
 
 /// Reads the files and functions of the tables in "The path of a warm select by key".

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use tidegate_admin::{Error, Grantee, Right};
+use tidegate_embedded::testing;
 use tidegate_postgres::Authenticators;
-use tidegate_service::ServiceConnections;
-use tidegate_wire::backoff::Jitter;
+use tidegate_testkit::{config, service_connections};
 use tokio_postgres::Client;
 
 use super::fixture::{
@@ -83,9 +83,8 @@ async fn authenticator_in_adopted(user: &str) -> String {
     let revoke = "REVOKE CREATE ON SCHEMA public FROM PUBLIC";
     root("adopted").await.batch_execute(revoke).await.unwrap();
     record_tenant("adopted_control", "adopted", None).await;
-    let mut config = superuser();
-    config.control_database = database("adopted_control");
-    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
+    let config = config(&testing::cluster().admin_url(), "adopted_control");
+    let control = service_connections(config);
     let node = Authenticators::new(Arc::new(control));
     match node.of(&database("adopted"), &role(user)).await {
         Some(authenticator) => authenticator.to_string(),
@@ -214,7 +213,7 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
     );
 
     // Serving the database creates the event trigger in it.
-    let control = ServiceConnections::new(Arc::new(superuser()), Jitter::none()).unwrap();
+    let control = service_connections(superuser());
     let (tell, reported) = tokio::sync::oneshot::channel();
     let mut tell = Some(tell);
     let received = move |_| {

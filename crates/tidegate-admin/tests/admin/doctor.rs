@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
 use tidegate_embedded::{Cluster, testing};
+use tidegate_testkit::connect_as;
 use tidegate_wire::{Config, Secret};
 
 use super::fixture::{
@@ -102,15 +103,10 @@ async fn roles_of_others_that_cannot_be_administered_are_named() {
     // cluster.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let maker = Config::from_url(&cluster.admin_url()).unwrap();
-    let connect_to = async |user: &str, password: &str| {
-        let mut login = tokio_postgres::Config::new();
-        login.host("127.0.0.1").port(cluster.port());
-        login.dbname("postgres").user(user).password(password);
-        let (client, connection) = login.connect(tokio_postgres::NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
-    };
-    let root = connect_to(cluster.admin_user(), cluster.admin_password()).await;
+    let url = cluster.admin_url();
+    let connect_to =
+        async |user: &str, password: &str| connect_as(&url, user, password).await.unwrap();
+    let root = tidegate_testkit::connect(&url).await;
     let service = "CREATE ROLE \"a \"\"service\" LOGIN CREATEROLE CREATEDB PASSWORD 'service'; \
                    GRANT pg_signal_backend, pg_read_all_stats TO \"a \"\"service\"";
     root.batch_execute(service).await.unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_admin::{Admin, RoleCredentials, RolePasswords};
+use tidegate_admin::{Admin, RoleCredentials};
 use tidegate_embedded::Cluster;
 use tidegate_pool::{Connector as _, OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{Connection, Credential, Credentials as _, RoleConnector};
@@ -17,7 +17,7 @@ use tidegate_wire::{Config, ConnectError, ConnectFault};
 use tokio_postgres::Client;
 
 use super::fixture::{
-    SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
+    admin as administrator, database, passwords, role, root, service_admin, superuser, user, value,
 };
 
 /// A cluster of its own with a tenant, whose owner's role anonymous callers share.
@@ -35,7 +35,7 @@ impl LoginFixture {
         let settings = settings.with("shared_preload_libraries", "plpgsql");
         let cluster = Cluster::start(settings).await.unwrap();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
-        let passwords = RolePasswords::new(SECRET, || [5; 16]);
+        let passwords = passwords();
         let admin = Admin::new(config.clone(), passwords.clone());
         admin.prepare_control_database().await.unwrap();
         admin.create_tenant(&database("shop")).await.unwrap();
@@ -292,7 +292,7 @@ async fn a_role_that_gave_itself_an_md5_password_can_be_repaired() {
 async fn connector(config: Config) -> RoleConnector {
     let config = Arc::new(config);
     let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
-    let passwords = RolePasswords::new(SECRET, || [5; 16]);
+    let passwords = passwords();
     let version = administrator((*config).clone())
         .server()
         .await

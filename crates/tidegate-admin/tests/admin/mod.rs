@@ -6,7 +6,7 @@ mod doctor_control;
 mod doctor_feed;
 mod drops;
 mod drops_while_active;
-mod fixture;
+pub(crate) mod fixture;
 mod grants;
 mod groups;
 mod handover;

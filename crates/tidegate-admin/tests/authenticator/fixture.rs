@@ -1,19 +1,18 @@
 //! A tenant with users and nodes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tidegate_admin::{Admin, RolePasswords};
+use tidegate_admin::Admin;
 use tidegate_embedded::testing;
-use tidegate_postgres::{Authenticators, role_password};
-use tidegate_service::ServiceConnections;
+use tidegate_postgres::Authenticators;
 use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_testkit::service_connections;
 use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
-const SECRET: [u8; 32] = [9; 32];
+pub(super) use crate::admin::fixture::root;
+use crate::admin::fixture::{passwords, record_tenant, user};
 
 /// A tenant with the users alice, bob and mallory, on the cluster that the tests share. The
 /// tenant's name must be unique.
@@ -29,14 +28,7 @@ impl TenantFixture {
     pub(super) async fn new(name: &'static str) -> Self {
         let config = config(name);
         let admin = Admin::new(config.clone(), passwords());
-        let records = format!(
-            "CREATE SCHEMA tidegate; CREATE TABLE tidegate.tenants \
-             (name text, owner_role text, adopted bool); \
-             CREATE TABLE tidegate.users (database text, role text, user_group text, \
-             default_user bool); \
-             INSERT INTO tidegate.tenants VALUES ('{name}', '{name}', false)"
-        );
-        tidegate_testkit::database(&format!("{name}_control"), &records).await;
+        record_tenant(&format!("{name}_control"), name, None).await;
         admin.create_tenant(&DatabaseName::new(name)).await.unwrap();
         let tenant = Self {
             name,
@@ -86,8 +78,7 @@ impl TenantFixture {
     /// One value of a query of the superuser.
     pub(super) async fn value(&self, sql: &str) -> String {
         let sql = sql.replace('@', &format!("{}/", self.name));
-        let row = self.root.query_one(&sql, &[]).await.unwrap();
-        row.get::<_, Option<String>>(0).unwrap_or_default()
+        tidegate_testkit::text(&self.root, &sql).await
     }
 
     /// A connection that logged in as a role.
@@ -96,15 +87,7 @@ impl TenantFixture {
     }
 
     pub(super) async fn try_login(&self, role: &str) -> Result<Client, tokio_postgres::Error> {
-        let mut config = tokio_postgres::Config::new();
-        config.host("127.0.0.1").port(testing::cluster().port());
-        config
-            .dbname(self.name)
-            .user(role)
-            .password(role_password(&SECRET, role, 1));
-        let (client, connection) = config.connect(NoTls).await?;
-        tokio::spawn(connection);
-        Ok(client)
+        user(self.name, role).await
     }
 
     /// A connection of the first authenticator.
@@ -165,27 +148,11 @@ impl TenantFixture {
 }
 
 fn config(name: &str) -> Config {
-    let mut config = Config::from_url(&testing::cluster().admin_url()).unwrap();
-    config.control_database = DatabaseName::new(format!("{name}_control"));
-    config
+    let url = testing::cluster().admin_url();
+    tidegate_testkit::config(&url, &format!("{name}_control"))
 }
 
 /// A second node's decisions.
 pub(super) fn node(name: &str) -> Authenticators {
-    let control = ServiceConnections::new(Arc::new(config(name)), Jitter::none()).unwrap();
-    Authenticators::new(Arc::new(control))
-}
-
-/// A connection of the superuser.
-pub(super) async fn root(database: &str) -> Client {
-    tidegate_testkit::connect(&testing::cluster().url(database)).await
-}
-
-pub(super) fn passwords() -> RolePasswords {
-    static SALT: AtomicU32 = AtomicU32::new(1);
-    RolePasswords::new(SECRET, || {
-        let mut bytes = [0; 16];
-        bytes[..4].copy_from_slice(&SALT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-        bytes
-    })
+    Authenticators::new(Arc::new(service_connections(config(name))))
 }

@@ -6,18 +6,12 @@ use std::sync::Arc;
 use tidegate_admin::Admin;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::Authenticators;
-use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_testkit::{config, database_on, service_connections};
 use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
 use tokio_postgres::Client;
 
-use super::fixture::passwords;
-
-const RECORDS: &str = "CREATE SCHEMA tidegate; \
-    CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool); \
-    CREATE TABLE tidegate.users (database text, role text, user_group text, default_user bool); \
-    INSERT INTO tidegate.tenants VALUES ('large', 'large', false)";
+use crate::admin::fixture::{RECORDS, passwords};
 
 /// Creates what 6,000 sign-ups would create, which would take minutes. The last users are like
 /// those of an older release.
@@ -37,18 +31,21 @@ async fn connect(cluster: &Cluster, database: &str) -> Client {
     tidegate_testkit::connect(&cluster.url(database)).await
 }
 
+/// Creates a control database that records a tenant. Returns a connection to it, and the
+/// configuration of its administrator.
+async fn record_tenant(cluster: &Cluster, tenant: &str) -> (Client, Config) {
+    let control = database_on(cluster, "control", RECORDS).await;
+    let insert = "INSERT INTO tidegate.tenants VALUES ($1, $1, false)";
+    control.execute(insert, &[&tenant]).await.unwrap();
+    (control, config(&cluster.admin_url(), "control"))
+}
+
 /// This test fails if a query compares each user with each other, because that exceeds the
 /// statement timeout.
 #[tokio::test]
 async fn thousands_of_users_share_connections() {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
-    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
-    config.control_database = DatabaseName::new("control");
-    let root = connect(&cluster, "postgres").await;
-    root.batch_execute("CREATE DATABASE control").await.unwrap();
-    let control = connect(&cluster, "control").await;
-    control.batch_execute(RECORDS).await.unwrap();
-
+    let (_, config) = record_tenant(&cluster, "large").await;
     let admin = Admin::new(config.clone(), passwords());
     let (database, owner) = (DatabaseName::new("large"), RoleName::new("large"));
     admin.create_tenant(&database).await.unwrap();
@@ -57,8 +54,7 @@ async fn thousands_of_users_share_connections() {
     let provided = admin.provide_roles(&database, &owner, &[]);
     provided.await.unwrap();
 
-    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
-    let node = Authenticators::new(Arc::new(control));
+    let node = Authenticators::new(Arc::new(service_connections(config)));
     for user in ["large/u1", "large/u6000"] {
         let authenticator = node.of(&database, &RoleName::new(user)).await;
         assert!(authenticator.is_some(), "{user}: {:?}", node.decisions());
@@ -68,13 +64,7 @@ async fn thousands_of_users_share_connections() {
 /// A cluster of its own with a tenant `small`, whose users are alice and bob.
 async fn small() -> (Cluster, Client, Authenticators) {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
-    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
-    config.control_database = DatabaseName::new("control");
-    let root = connect(&cluster, "postgres").await;
-    root.batch_execute("CREATE DATABASE control").await.unwrap();
-    let control = connect(&cluster, "control").await;
-    let records = RECORDS.replace("large", "small");
-    control.batch_execute(&records).await.unwrap();
+    let (control, config) = record_tenant(&cluster, "small").await;
     let admin = Admin::new(config.clone(), passwords());
     let database = DatabaseName::new("small");
     admin.create_tenant(&database).await.unwrap();
@@ -82,7 +72,7 @@ async fn small() -> (Cluster, Client, Authenticators) {
         let made = admin.create_user(&database, &RoleName::new(user)).await;
         made.unwrap();
     }
-    let node = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
+    let node = service_connections(config);
     (cluster, control, Authenticators::new(Arc::new(node)))
 }
 

@@ -1,15 +1,16 @@
 //! A tenant with users, a group with a login, and the seals of members.
 
 use tidegate_admin::doctor::{FeedLogin, Finding};
-use tidegate_admin::{Admin, RoleIdentity, RolePasswords};
+use tidegate_admin::{Admin, RoleIdentity};
 use tidegate_embedded::testing;
 use tidegate_postgres::{ClaimsKey, SET_CLAIMS, claims_head, role_password, scram_verifier};
 use tidegate_sql::{DatabaseName, RoleName};
-use tidegate_wire::Config;
+use tidegate_testkit::config;
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
 
-const SECRET: [u8; 32] = [11; 32];
+use crate::admin::fixture::{SECRET, record_tenant, root, user};
+pub(super) use crate::admin::fixture::{passwords, superuser};
 
 /// The SQLSTATE with which the functions refuse a caller.
 pub(super) const REFUSED: &str = "42501";
@@ -26,16 +27,11 @@ pub(super) struct ClaimsFixture {
 
 impl ClaimsFixture {
     pub(super) async fn new(name: &'static str) -> Self {
-        let mut config = superuser();
-        config.control_database = DatabaseName::new(format!("{name}_control"));
-        let records = format!(
-            "CREATE SCHEMA tidegate; CREATE TABLE tidegate.tenants \
-             (name text, owner_role text, adopted bool, claims_generation int4 DEFAULT 1); \
-             CREATE TABLE tidegate.users (database text, role text, user_group text, \
-             default_user bool); \
-             INSERT INTO tidegate.tenants VALUES ('{name}', '{name}', false)"
-        );
-        tidegate_testkit::database(&format!("{name}_control"), &records).await;
+        let control = format!("{name}_control");
+        let records = record_tenant(&control, name, None).await;
+        let generation = "ALTER TABLE tidegate.tenants ADD claims_generation int4 DEFAULT 1";
+        records.batch_execute(generation).await.unwrap();
+        let config = config(&testing::cluster().admin_url(), &control);
         let admin = Admin::new(config, passwords());
         let database = DatabaseName::new(name);
         admin.create_tenant(&database).await.unwrap();
@@ -43,7 +39,7 @@ impl ClaimsFixture {
             let role = RoleName::new(format!("{name}/{user}"));
             admin.create_user(&database, &role).await.unwrap();
         }
-        let root = tidegate_testkit::connect(&testing::cluster().url(name)).await;
+        let root = root(name).await;
         let group = format!("{name}/group/staff");
         let verifier = scram_verifier(&role_password(&SECRET, &group, 1), &[3; 16]);
         let group = format!(
@@ -75,15 +71,7 @@ impl ClaimsFixture {
 
     /// A connection that logged in as a role.
     pub(super) async fn login(&self, role: &str) -> Client {
-        let mut config = tokio_postgres::Config::new();
-        config.host("127.0.0.1").port(testing::cluster().port());
-        config
-            .dbname(self.name)
-            .user(role)
-            .password(role_password(&SECRET, role, 1));
-        let (client, connection) = config.connect(NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        user(self.name, role).await.unwrap()
     }
 
     /// A connection of the group.
@@ -151,12 +139,4 @@ pub(super) async fn value(client: &Client, sql: &str) -> Result<Option<String>, 
 pub(super) async fn identity(client: &Client) -> Result<(Option<String>, Option<String>), String> {
     let id = value(client, "SELECT tidegate.user_id()").await?;
     Ok((id, value(client, "SELECT tidegate.claims()::text").await?))
-}
-
-pub(super) fn superuser() -> Config {
-    Config::from_url(&testing::cluster().admin_url()).unwrap()
-}
-
-pub(super) fn passwords() -> RolePasswords {
-    RolePasswords::new(SECRET, || [5; 16])
 }

@@ -7,7 +7,7 @@ use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 use tidegate_values::RawRow;
 use tidegate_wire::channel::{Channel, ReadError};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::{Canceller, Config, ConnectError, StartupParameters, log_in, tag};
 use tokio::time::Instant;
 use tracing::warn;

@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes};
 use tidegate_changelog::{Lineage, LogError, LogMessage, LogPosition, LogResult, LogStream};
 use tidegate_sql::BoxFuture;
 use tidegate_wire::channel::{Channel, ReadError};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;
 

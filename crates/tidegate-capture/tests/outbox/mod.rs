@@ -11,7 +11,7 @@ use tidegate_changelog::{
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
-use tidegate_testkit::{connect, database_on};
+use tidegate_testkit::{config, connect, database_on};
 use tidegate_wire::{Config, Secret};
 use tokio_postgres::Client;
 
@@ -72,9 +72,7 @@ impl Fixture {
 }
 
 fn superuser() -> Config {
-    let mut config = Config::from_url(&cluster().socket_url("postgres")).unwrap();
-    config.control_database = DatabaseName::new("postgres");
-    config
+    config(&cluster().socket_url("postgres"), "postgres")
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use tidegate_capture::{Outbox, OutboxSettings};
 use tidegate_changelog::{ChangeLog as _, LogError, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 use tidegate_sql::DatabaseName;
-use tidegate_testkit::{caught_up, connect};
-use tidegate_wire::{Config, Secret};
+use tidegate_testkit::{caught_up, config, connect};
+use tidegate_wire::Secret;
 
 use super::{Fixture, superuser};
 
@@ -22,9 +22,7 @@ async fn a_promotion_is_another_log() {
         primary.port(),
         standby.port()
     );
-    let mut config = Config::from_url(&url).unwrap();
-    config.control_database = DatabaseName::new("postgres");
-    let outbox = Outbox::new(config, None, OutboxSettings::default());
+    let outbox = Outbox::new(config(&url, "postgres"), None, OutboxSettings::default());
     let database = DatabaseName::new("box_promoted");
     let stream = outbox.open(&database, LogStart::Now).await.unwrap();
     let at = LogStart::At {

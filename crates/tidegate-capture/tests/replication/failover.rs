@@ -9,9 +9,7 @@ use std::time::Duration;
 use tidegate_capture::ReplicationSettings;
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition};
 use tidegate_embedded::{Cluster, Shutdown, testing};
-use tidegate_sql::DatabaseName;
-use tidegate_testkit::{caught_up, connect, eventually, left_out, text};
-use tidegate_wire::Config;
+use tidegate_testkit::{caught_up, config, connect, eventually, left_out, text};
 
 use super::fixture::{Fixture, StreamReader};
 
@@ -33,8 +31,7 @@ impl Pair {
             primary.admin_password(),
         );
         let url = format!("postgresql://postgres:{password}@{hosts}/postgres");
-        let mut config = Config::from_url(&url).unwrap();
-        config.control_database = DatabaseName::new("postgres");
+        let config = config(&url, "postgres");
         let primary = Box::leak(Box::new(primary));
         let settings = ReplicationSettings {
             advance_interval: Duration::ZERO,

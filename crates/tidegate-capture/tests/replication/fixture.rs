@@ -9,7 +9,7 @@ use tidegate_changelog::{
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
-use tidegate_testkit::{connect, database_on};
+use tidegate_testkit::{connect, database_on, oid, text};
 use tidegate_wire::Config;
 use tokio_postgres::Client;
 
@@ -22,9 +22,7 @@ pub(crate) struct Fixture {
 
 /// The configuration with the administrator's login, and with a control database that exists.
 pub(crate) fn config(cluster: &Cluster) -> Config {
-    let mut config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
-    config.control_database = DatabaseName::new("postgres");
-    config
+    tidegate_testkit::config(&cluster.socket_url("postgres"), "postgres")
 }
 
 impl Fixture {
@@ -65,13 +63,11 @@ impl Fixture {
     }
 
     pub(crate) async fn value(&self, query: &str) -> String {
-        let row = self.sql.query_one(query, &[]).await.unwrap();
-        row.get::<_, Option<String>>(0).unwrap_or_default()
+        text(&self.sql, query).await
     }
 
     pub(crate) async fn oid(&self, table: &str) -> u32 {
-        let query = "SELECT ($1::text::regclass)::oid";
-        self.sql.query_one(query, &[&table]).await.unwrap().get(0)
+        oid(&self.sql, table).await
     }
 
     pub(crate) async fn open(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::text_format::begin_family;
 use crate::report::{Errors, Protocol};
 
 /// How often each error was reported, by protocol and code. The codes are constants in the program,
@@ -21,11 +22,8 @@ impl ErrorCounts {
 
     pub(super) fn write(&self, text: &mut String) -> fmt::Result {
         const NAME: &str = "tidegate_errors_total";
-        writeln!(
-            text,
-            "# HELP {NAME} Errors in responses, by protocol and error code; a response can have several."
-        )?;
-        writeln!(text, "# TYPE {NAME} counter")?;
+        let help = "Errors in responses, by protocol and error code; a response can have several.";
+        begin_family(text, NAME, "counter", help)?;
         for ((protocol, code), count) in &*self.lock() {
             let protocol = protocol.name();
             writeln!(

@@ -3,8 +3,10 @@
 //!
 //! The process metrics are read from `/proc`. On systems without `/proc` they are left out.
 
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{self, Write as _};
 use std::fs;
+
+use super::text_format::{begin_family, write_metric};
 
 /// Clock ticks per second (`USER_HZ`). Linux fixes it at 100 for values in `/proc` on all
 /// processors that Rust's standard library supports.
@@ -14,22 +16,19 @@ const TICKS: f64 = 100.0;
 pub(super) fn write(text: &mut String) -> fmt::Result {
     let version = env!("CARGO_PKG_VERSION");
     let build = "tidegate_build_info";
-    writeln!(
-        text,
-        "# HELP {build} The version of the running binary; the value is always 1."
-    )?;
-    writeln!(text, "# TYPE {build} gauge")?;
+    let help = "The version of the running binary; the value is always 1.";
+    begin_family(text, build, "gauge", help)?;
     writeln!(text, "{build}{{version=\"{version}\"}} 1")?;
     if let Some(stat) = Stat::read() {
         let name = "process_cpu_seconds_total";
         let help = "User and system CPU time of the process in seconds.";
-        family(text, (name, "counter"), help, stat.cpu_seconds)?;
+        write_metric(text, (name, "counter"), help, stat.cpu_seconds)?;
         let name = "process_start_time_seconds";
         let help = "Start of the process in seconds since the Unix epoch.";
-        family(text, (name, "gauge"), help, stat.started)?;
+        write_metric(text, (name, "gauge"), help, stat.started)?;
         let name = "process_virtual_memory_bytes";
         let help = "Virtual memory of the process in bytes.";
-        family(text, (name, "gauge"), help, stat.virtual_bytes)?;
+        write_metric(text, (name, "gauge"), help, stat.virtual_bytes)?;
     }
     for (name, help, value) in [
         (
@@ -49,22 +48,10 @@ pub(super) fn write(text: &mut String) -> fmt::Result {
         ),
     ] {
         if let Some(value) = value {
-            family(text, (name, "gauge"), help, value)?;
+            write_metric(text, (name, "gauge"), help, value)?;
         }
     }
     Ok(())
-}
-
-fn family(
-    text: &mut String,
-    (name, kind): (&str, &str),
-    help: &str,
-    value: impl Display,
-) -> fmt::Result {
-    writeln!(
-        text,
-        "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
-    )
 }
 
 /// The fields of `/proc/self/stat` (proc(5)).

@@ -185,7 +185,7 @@ impl World {
             SimulatedEvent::Done(entry, request) => {
                 self.state
                     .put_back(entry, Phase::CheckedOut, self.now, &mut actions);
-                self.answered(&request);
+                self.completed(&request);
             }
             SimulatedEvent::Recheck(number, pause) => {
                 if self.waiting.contains(&number) {
@@ -297,7 +297,7 @@ impl World {
         let request = self.queues.get_mut(key).unwrap().pop_back().unwrap();
         self.waiting.remove(&request.number);
         self.seen.refused += 1;
-        self.answered(&request);
+        self.completed(&request);
     }
 
     fn time_out(&mut self, key: &PoolKey, number: u64) {
@@ -307,7 +307,7 @@ impl World {
         assert!(self.state.dequeue(key, request.place));
         self.waiting.remove(&number);
         self.seen.timed_out += 1;
-        self.answered(&request);
+        self.completed(&request);
     }
 
     fn serve(&mut self, entry: Box<PoolEntry<Fake>>, request: Request) {
@@ -331,7 +331,7 @@ impl World {
         self.later(end - self.now, SimulatedEvent::Done(entry, request));
     }
 
-    fn answered(&mut self, request: &Request) {
+    fn completed(&mut self, request: &Request) {
         let client = &mut self.clients[request.client];
         client.open -= 1;
         if client.open == 0 {

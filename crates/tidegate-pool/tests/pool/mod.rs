@@ -216,7 +216,7 @@ async fn a_role_a_database_and_the_default_user_keep_to_their_shares() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_runs_behind_the_answer_and_a_waiter_takes_the_connection_as_it_ends() {
+async fn a_reset_runs_after_the_result_and_a_waiter_takes_the_connection_as_it_ends() {
     let pool = pool(10);
     let alice = login("shop", "shop/alice");
     let mut lease = pool.acquire(&alice).await.unwrap();

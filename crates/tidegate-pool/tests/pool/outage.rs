@@ -108,7 +108,7 @@ async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_makes_no_request_hang() {
+async fn a_server_that_does_not_respond_makes_no_request_hang() {
     let pool = pool(20);
     pool.connector()
         .script(Script::Slow(Duration::from_hours(1)));

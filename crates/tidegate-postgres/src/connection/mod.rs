@@ -194,15 +194,15 @@ impl Connection {
     /// Ends the pipeline with a Sync, at which PostgreSQL ends the implicit transaction.
     pub(crate) fn sync(&mut self) {
         postgres_protocol::message::frontend::sync(&mut self.channel.outbound);
-        self.session.expect_answers(1);
+        self.session.expect_responses(1);
     }
 
     /// Records that the responses of `count` pipelines of the multiplexer, each with its Sync, are
     /// outstanding.
-    pub(crate) fn expect_answers(&mut self, count: usize) {
+    pub(crate) fn expect_responses(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.session.note_side_effects(SideEffects::Reads);
-        self.session.expect_answers(count);
+        self.session.expect_responses(count);
     }
 
     /// Ends the pipeline so that PostgreSQL undoes it: queues a message that fails, then the Sync.
@@ -227,7 +227,7 @@ impl Connection {
     pub(crate) fn simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
-        self.session.expect_answers(1);
+        self.session.expect_responses(1);
     }
 
     /// Processes the current message as `ReadyForQuery`.

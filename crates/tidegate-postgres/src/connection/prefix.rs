@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Mode};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
 
 use super::{Connection, TransactionStatus};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_sql::Error;
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::{Backend, BackendTerminator, TerminateOutcome, outage, tag};
 use tokio::time::{Instant, sleep, timeout};
 

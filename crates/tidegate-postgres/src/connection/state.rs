@@ -167,7 +167,7 @@ impl SessionState {
     }
 
     /// Records that `count` more Syncs or simple queries were queued.
-    pub(super) fn expect_answers(&mut self, count: u32) {
+    pub(super) fn expect_responses(&mut self, count: u32) {
         if !self.is_closed() {
             self.phase = Phase::Waiting {
                 outstanding: self.outstanding() + count,

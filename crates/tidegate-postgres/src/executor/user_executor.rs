@@ -139,7 +139,7 @@ impl UserExecutor {
 
     /// How many requests were answered on multiplexed connections.
     pub fn shared_reads(&self) -> u64 {
-        self.multiplexer.answered()
+        self.multiplexer.delivered()
     }
 
     /// Removes the cached data of a database that is being dropped, and closes its connections.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_pool::PooledConnection;
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::{body, tag};
 use tokio::time::Instant;
 
@@ -96,7 +96,7 @@ impl Multiplexed {
         Some((multiplexed, SendQueue::new(statements, backend)))
     }
 
-    /// Whether all pipelines that were sent are answered.
+    /// Whether all pipelines that were sent have their responses.
     pub(super) fn is_idle(&self) -> bool {
         self.pipelines.is_empty()
     }
@@ -118,7 +118,7 @@ impl Multiplexed {
             self.last_response = Instant::now();
         }
         let pipelines = queue.drain(&mut self.pooled.channel.outbound);
-        self.pooled.expect_answers(pipelines.len());
+        self.pooled.expect_responses(pipelines.len());
         self.pipelines.extend(pipelines);
     }
 
@@ -272,7 +272,7 @@ impl Multiplexed {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)
             });
-            answer(pipeline, each, now);
+            deliver(pipeline, each, now);
             if impure {
                 self.pooled.session.note_side_effects(SideEffects::Session);
                 return Err(ConnectionFailed);
@@ -330,7 +330,7 @@ fn fault(error: &ServerError) -> PipelineFault {
 
 /// Passes the rows of a pipeline to its request and records the latency of its statements. After a
 /// failure the request receives nothing. `each` is the time that each statement took.
-fn answer(pipeline: PendingPipeline, each: Duration, now: Instant) {
+fn deliver(pipeline: PendingPipeline, each: Duration, now: Instant) {
     match pipeline.fault() {
         // The request receives no rows, and runs the pipeline again on a connection of its own.
         Some(PipelineFault::Refused | PipelineFault::Stale) => return,
@@ -349,5 +349,5 @@ fn answer(pipeline: PendingPipeline, each: Duration, now: Instant) {
             latency.record_multiplexed(each);
         }
     }
-    pipeline.answer();
+    pipeline.deliver();
 }

@@ -13,7 +13,7 @@ pub(super) struct Counts {
     /// The limit on multiplexed connections of a role.
     pub(super) most: usize,
     /// How many pipelines have returned their rows.
-    pub(super) answered: AtomicU64,
+    pub(super) delivered: AtomicU64,
 }
 
 impl Counts {

@@ -52,19 +52,19 @@ impl Multiplexer {
             counts: Arc::new(Counts {
                 open: Mutex::default(),
                 most: (connections / 4).max(1),
-                answered: AtomicU64::new(0),
+                delivered: AtomicU64::new(0),
             }),
         }
     }
 
     /// How many pipelines have returned their rows on multiplexed connections.
-    pub(crate) fn answered(&self) -> u64 {
-        self.counts.answered.load(Ordering::Relaxed)
+    pub(crate) fn delivered(&self) -> u64 {
+        self.counts.delivered.load(Ordering::Relaxed)
     }
 
     /// Counts a pipeline that has returned its rows.
     pub(crate) fn count(&self) {
-        self.counts.answered.fetch_add(1, Ordering::Relaxed);
+        self.counts.delivered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a request in its group until the guard is dropped.

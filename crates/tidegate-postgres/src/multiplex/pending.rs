@@ -145,7 +145,7 @@ impl PendingPipeline {
     }
 
     /// Passes the rows to the request, if the request still waits for them.
-    pub(super) fn answer(self) {
+    pub(super) fn deliver(self) {
         let descriptions = self
             .steps
             .iter()

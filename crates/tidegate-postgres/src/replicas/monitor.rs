@@ -16,7 +16,7 @@ use crate::connector::RoleConnector;
 /// The delay between two queries of the replica's position.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// The timeout for an answer of a replica. A replica that does not answer in this time is not used.
-const ANSWER: Duration = Duration::from_millis(250);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
 /// The time limit for opening the connection.
 const OPEN: Duration = Duration::from_secs(5);
 /// The delay before the next attempt to reach a replica.
@@ -59,7 +59,7 @@ async fn observe(
     let open = timeout(OPEN, open(config, primary)).await;
     let connection = open.unwrap_or(Err(StandbyFault::Silent))?;
     loop {
-        let asked = timeout(ANSWER, connection.replayed()).await;
+        let asked = timeout(RESPONSE_TIMEOUT, connection.replayed()).await;
         let position = asked.unwrap_or(Err(StandbyFault::Silent))?;
         let before = replayed.send_replace(Some(position));
         if before.is_none() {

@@ -1,7 +1,7 @@
 //! Commits a transaction.
 
 use tidegate_sql::{DatabaseError, Error};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
 

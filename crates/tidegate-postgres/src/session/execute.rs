@@ -8,7 +8,7 @@
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
 
 use super::execution::Execution;

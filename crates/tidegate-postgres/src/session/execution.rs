@@ -10,7 +10,7 @@ use tidegate_sql::{Error, InputError, RowSink};
 use tidegate_values::Type;
 use tidegate_values::parameter::{self, IsNull};
 use tidegate_wire::body::{self, FieldDescription};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tokio::time::Instant;
 
 use crate::connection::Connection;

@@ -8,7 +8,7 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use tidegate_sql::Error;
 use tidegate_values::RawRow;
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The outcome of a pipeline after all responses have arrived.
 
 use tidegate_sql::{Completion, Error, PipelineError, TransactionOutcome};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 
 use super::pipeline::{PipelineAttemptError, PipelineFailure};
 use super::pipeline_run::PipelineRun;

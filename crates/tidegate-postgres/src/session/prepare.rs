@@ -7,7 +7,7 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{Description, Error};
 use tidegate_values::Type;
 use tidegate_wire::body::{self, FieldDescription};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
 
 use super::type_hints::resolve_hints;

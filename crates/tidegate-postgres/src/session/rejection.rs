@@ -1,7 +1,7 @@
 //! Turns errors that PostgreSQL reports for a caller's statement into errors for the caller.
 
 use tidegate_sql::{BoundStatement, DatabaseError, Error};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tidegate_wire::{is_outage_of_statement, outage};
 
 use crate::connection::Connection;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{BoundStatement, DatabaseError, Error, Login, Member, Mode, RoleName, TypeHint};
-use tidegate_wire::rejection::ServerError;
+use tidegate_wire::server_error::ServerError;
 use tokio::time::Instant;
 
 use super::side_effects::leaves_nothing;

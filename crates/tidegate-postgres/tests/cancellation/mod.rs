@@ -75,7 +75,7 @@ async fn a_late_cancel_never_hits_the_next_statement() {
 }
 
 #[tokio::test]
-async fn a_passed_deadline_ends_the_statement_before_the_answer() {
+async fn a_passed_deadline_ends_the_statement_before_the_response() {
     let fixture = Fixture::new("deadline").await;
     for login in [fixture.owner(), fixture.guest()] {
         let query = Sql::new("select pg_sleep(60) as overdue").within(Duration::from_millis(100));

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_postgres::{Connection, ConnectionState, Postgres};
-use tidegate_service::ServiceConnections;
-use tidegate_sql::{
-    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, QueryOptions, RoleUse,
-};
+use tidegate_sql::{BoundStatement, Error, Executor, Mode, Principal, QueryOptions, RoleUse};
+use tidegate_testkit::{config, service_connections};
 use tidegate_wire::ConnectFault;
-use tidegate_wire::backoff::Jitter;
 
 use crate::fixture::{CollectedRows, Fixture, Sql, password, startup};
 
@@ -292,17 +289,13 @@ async fn a_key_is_read_by_the_owner_and_by_anonymous_callers() {
 }
 
 fn statement(text: &str) -> BoundStatement {
-    let mut bound = Sql::new(text).bound;
-    bound.sets.push(Vec::new());
-    bound
+    Sql::new(text).set([]).bound
 }
 
 #[tokio::test]
 async fn the_principal_decides_on_whose_connection_a_statement_runs() {
     let fixture = Fixture::new("principal").await;
-    let mut config = fixture.tcp();
-    config.control_database = DatabaseName::new("principal");
-    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
+    let control = service_connections(config(&fixture.url(), "principal"));
     let postgres = Postgres::new(fixture.users.clone(), Arc::new(control));
     let executor: &dyn Executor = &postgres;
     let who = statement("select session_user");

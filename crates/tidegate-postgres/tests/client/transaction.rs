@@ -73,7 +73,7 @@ async fn a_set_that_fails_takes_all_with_it() {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
+async fn a_hundred_thousand_sets_with_long_results_do_not_block_either_side() {
     let fixture = Fixture::new("many_sets").await;
     let mut query = Sql::new("select :n::int, repeat('x', 200)").set(["0"]);
     query.bound.sets = (0..100_000_u32)
@@ -89,7 +89,7 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
 }
 
 #[tokio::test]
-async fn a_deferred_constraint_speaks_before_the_answer() {
+async fn a_deferred_constraint_speaks_before_the_response() {
     let fixture = Fixture::new("deferred").await;
     let owner = fixture.owner();
     let q = "create table t (a int unique deferrable initially deferred)";

@@ -231,7 +231,7 @@ async fn an_error_is_that_of_its_own_read() {
 }
 
 #[tokio::test]
-async fn a_large_answer_comes_in_whole() {
+async fn a_large_result_comes_in_whole() {
     let fixture = multiplexed_fixture("multiplex_large").await;
     let owner = fixture.owner();
     let text = "select repeat('x', :length::int4) as long from items where id = 7";
@@ -352,7 +352,7 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
 }
 
 #[tokio::test]
-async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
+async fn a_write_that_looks_like_a_read_is_done_once_for_each_response() {
     // The SEARCH clause, for which the lexer takes this statement for a read, exists from
     // PostgreSQL 14 on.
     if testing::cluster().version().major < 14 {

@@ -159,7 +159,7 @@ fn write_slowly() -> Sql {
 }
 
 #[tokio::test]
-async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
+async fn a_passed_deadline_ends_the_pipeline_before_the_response() {
     let fixture = fixture("pipeline_deadline").await;
     let owner = fixture.owner();
     let sleep = || Sql::new("select pg_sleep(60) as overdue");

@@ -11,7 +11,7 @@ use super::{Plan, by_key, fixture, write, write_returning};
 use crate::fixture::{Fixture, Sql, connect};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_answers() {
+async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_results() {
     let fixture = Arc::new(fixture("pipeline_many_tasks").await);
     let tasks = (0..16_u32).map(|task| {
         let fixture = fixture.clone();

@@ -321,7 +321,7 @@ async fn a_snapshot_stays_what_it_was_and_is_read_only() {
 }
 
 #[tokio::test]
-async fn hundreds_of_statements_with_long_answers_do_not_block_either_side() {
+async fn hundreds_of_statements_with_long_results_do_not_block_either_side() {
     let fixture = fixture("pipeline_long").await;
     let long = |n: u32| {
         let text = "select :n::int, repeat('x', 20000)";

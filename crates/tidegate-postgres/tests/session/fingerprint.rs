@@ -7,12 +7,10 @@ use std::time::Duration;
 use tidegate_embedded::testing::cluster;
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode,
-    Principal, QueryOptions, Result, RowSink, Transaction,
+    Author, BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal,
+    QueryOptions, Result, RowSink, Transaction,
 };
-use tidegate_testkit::DEADLINE;
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
+use tidegate_testkit::{DEADLINE, config, service_connections};
 use tokio::time::Instant;
 
 use super::fixture;
@@ -66,10 +64,9 @@ impl Executor for CountedService {
 
 async fn counted(name: &str) -> (Fixture, Arc<CountedService>) {
     let mut fixture = fixture(name).await;
-    let mut config = Config::from_url(&cluster().socket_url("postgres")).unwrap();
-    config.control_database = DatabaseName::new(name);
+    let config = config(&cluster().socket_url("postgres"), name);
     let service = Arc::new(CountedService {
-        service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
+        service: service_connections(config),
         statements: AtomicUsize::new(0),
     });
     fixture.users = fixture.users.clone().with_service(service.clone());

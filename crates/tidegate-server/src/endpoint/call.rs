@@ -11,7 +11,7 @@ use tidegate_sql::QueryOptions;
 use tidegate_values::OutputFormat;
 use tidegate_values::datetime::Zone;
 
-use super::sql::answer as sql_response;
+use super::sql::response as sql_response;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
 use tidegate_http::body::{Body, Content};
@@ -30,7 +30,7 @@ where
     B::Error: Into<BodyError>,
 {
     let caller = authenticate::caller(call.app, &call.head.headers, &[Scope::Methods]).await?;
-    answer(call, &caller, false).await
+    respond(call, &caller, false).await
 }
 
 /// Handles `POST /api/v4/call/dry`: PostgreSQL describes the statements without running them.
@@ -41,10 +41,10 @@ where
 {
     let user = authenticate::user(call.app, &call.head.headers, Scope::Methods).await?;
     user.require_own_role()?;
-    answer(call, &Caller::from(user), true).await
+    respond(call, &Caller::from(user), true).await
 }
 
-async fn answer<B>(
+async fn respond<B>(
     call: Call<'_, B>,
     caller: &Caller,
     dry: bool,
@@ -123,12 +123,12 @@ impl CallRequest {
     }
 
     /// A response with status 200 and a JSON text.
-    fn answer(&self, content: Content) -> Response<Body> {
+    fn response(&self, content: Content) -> Response<Body> {
         sql_response(OutputFormat::Json, content, &self.preferences)
     }
 
     fn reply(&self, reply: Reply) -> Response<Body> {
-        self.answer(Content::Whole(reply.into_bytes().freeze()))
+        self.response(Content::Whole(reply.into_bytes().freeze()))
     }
 }
 
@@ -178,7 +178,7 @@ impl ResponseParts<'_> {
         };
         let errors = self.report(errors);
         let response = if answered {
-            self.asked.answer(out.into())
+            self.asked.response(out.into())
         } else {
             no_content()
         };

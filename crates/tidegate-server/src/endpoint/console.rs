@@ -44,7 +44,7 @@ pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Some(console) = page else {
         return socket::upgrade(app, head, None);
     };
-    let mut response = answer(console.page());
+    let mut response = response(console.page());
     let headers = response.headers_mut();
     headers.append(VARY, HeaderValue::from_static("Accept, Upgrade"));
     Ok(response)
@@ -57,7 +57,7 @@ pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, ApiError> {
 /// 404 if the console is switched off.
 pub(crate) fn page(app: &App) -> Result<Response<Body>, ApiError> {
     let console = app.console().ok_or_else(no_such_path)?;
-    Ok(answer(console.page()))
+    Ok(response(console.page()))
 }
 
 /// Handles `GET /console/{name}`: a file that the page loads.
@@ -67,10 +67,10 @@ pub(crate) fn page(app: &App) -> Result<Response<Body>, ApiError> {
 /// 404 if there is no such file, or the console is switched off.
 pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, ApiError> {
     let file = app.console().and_then(|console| console.file(name));
-    file.map(answer).ok_or_else(no_such_path)
+    file.map(response).ok_or_else(no_such_path)
 }
 
-pub(super) fn answer(file: &File) -> Response<Body> {
+pub(super) fn response(file: &File) -> Response<Body> {
     let mut response = Response::new(Body::from(file.bytes.clone()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));

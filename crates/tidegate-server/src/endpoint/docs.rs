@@ -3,7 +3,7 @@
 use http::header::{ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::console::{answer, no_such_path};
+use super::console::{no_such_path, response};
 use super::{graphql, openapi};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
@@ -20,7 +20,7 @@ use tidegate_http::error::ApiError;
 pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, ApiError> {
     let docs = call.app.docs().ok_or_else(no_such_path)?;
     match docs.file(path, openapi) {
-        Some(file) => Ok(answer(file)),
+        Some(file) => Ok(response(file)),
         None => missing(docs, &call.head.headers),
     }
 }
@@ -41,14 +41,14 @@ pub(crate) fn page_of<B>(
 /// 404 when the documentation is switched off.
 pub(crate) fn llms(app: &App) -> Result<Response<Body>, ApiError> {
     app.docs().ok_or_else(no_such_path)?;
-    Ok(answer(&Docs::llms()))
+    Ok(response(&Docs::llms()))
 }
 
 fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     if !graphql::wants_page(headers) {
         return Err(no_such_path());
     }
-    let mut response = answer(&docs.not_found());
+    let mut response = response(&docs.not_found());
     *response.status_mut() = StatusCode::NOT_FOUND;
     let headers = response.headers_mut();
     // The entity tag is removed, because with it a conditional request would get 304 and not 404.

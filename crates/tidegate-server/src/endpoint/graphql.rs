@@ -142,8 +142,8 @@ impl Handler<'_> {
         let requests = tidegate_graphql::parse(body, self.app.limits().graphql_batch);
         let requests = match requests.map_err(|error| ApiError::input(error.message))? {
             Requests::One(request) => {
-                let answer = Box::pin(self.run(&request, true, u64::MAX)).await?;
-                return Ok(self.one(answer, media));
+                let response = Box::pin(self.run(&request, true, u64::MAX)).await?;
+                return Ok(self.one(response, media));
             }
             Requests::Many(requests) => requests,
         };
@@ -175,8 +175,8 @@ impl Handler<'_> {
             operation_name: find("operationName").map(Cow::Borrowed),
             variables,
         };
-        let answer = self.run(&request, false, u64::MAX).await?;
-        Ok(self.one(answer, media))
+        let response = self.run(&request, false, u64::MAX).await?;
+        Ok(self.one(response, media))
     }
 
     async fn run(
@@ -204,9 +204,9 @@ impl Handler<'_> {
         execute(parts, self.caller, options, &prepared, request.variables).await
     }
 
-    fn one(&self, answer: GraphqlResponse, media: Media) -> Response<Body> {
-        let status = media.status(answer.executed);
-        self.respond((answer.body, &answer.errors), status, media)
+    fn one(&self, response: GraphqlResponse, media: Media) -> Response<Body> {
+        let status = media.status(response.executed);
+        self.respond((response.body, &response.errors), status, media)
     }
 
     fn respond(

@@ -38,7 +38,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let tokens = answer(call, TokenRequest::parse, Issuer::token).await?;
+    let tokens = respond(call, TokenRequest::parse, Issuer::token).await?;
     Ok(secret(tokens.to_json()))
 }
 
@@ -48,7 +48,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let tokens = answer(call, GuestRequest::parse, Issuer::guest).await?;
+    let tokens = respond(call, GuestRequest::parse, Issuer::guest).await?;
     let mut response = secret(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
@@ -60,7 +60,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let codes = answer(call, DeviceRequest::parse, |issuer, request, address| {
+    let codes = respond(call, DeviceRequest::parse, |issuer, request, address| {
         issuer.authorize_device(request, address, "/device")
     });
     Ok(secret(codes.await?.to_json()))
@@ -72,7 +72,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    answer(call, TokenManagementRequest::parse, Issuer::revoke).await?;
+    respond(call, TokenManagementRequest::parse, Issuer::revoke).await?;
     Ok(secret("{}".to_owned()))
 }
 
@@ -82,13 +82,13 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let reported = answer(call, TokenManagementRequest::parse, Issuer::introspect).await?;
+    let reported = respond(call, TokenManagementRequest::parse, Issuer::introspect).await?;
     Ok(secret(reported.to_json()))
 }
 
 /// Decodes a request, and returns the issuer's response to it. The timeout is long, because
 /// passwords wait in a queue to be hashed.
-async fn answer<'a, B, Q, T, F>(
+async fn respond<'a, B, Q, T, F>(
     call: Call<'a, B>,
     parse: fn(&Parameters, Option<&BasicCredentials>) -> Result<Q, Error>,
     ask: impl FnOnce(&'a Issuer, Q, Option<IpAddr>) -> F,
@@ -105,9 +105,9 @@ where
     let busy = IdentityError::Busy {
         retry_after: Duration::from_secs(1),
     };
-    let answer = ask(issuer, request, Some(asked.address));
-    let answer = tokio::time::timeout(RESPONSE_TIMEOUT, answer).await;
-    answer.unwrap_or(Err(busy.into())).map_err(refused)
+    let response = ask(issuer, request, Some(asked.address));
+    let response = tokio::time::timeout(RESPONSE_TIMEOUT, response).await;
+    response.unwrap_or(Err(busy.into())).map_err(refused)
 }
 
 async fn read<B>(call: Call<'_, B>) -> Result<OauthRequest, ApiError>

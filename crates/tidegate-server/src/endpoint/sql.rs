@@ -72,28 +72,28 @@ where
                 .permit(app, &caller, &bound.statement, options)
                 .await?;
             let (format, content) = one(app, &caller, bound, permit, log).await?;
-            let mut answer = answer(format, content, &preferences);
+            let mut response = response(format, content, &preferences);
             if request.output_format == Some(format) {
-                set_file_name(&mut answer, format);
+                set_file_name(&mut response, format);
             }
-            return Ok(answer);
+            return Ok(response);
         }
         Requests::Many(requests) => {
             access.admit_array()?;
             many(app, &caller, &requests, &preferences, options).await?
         }
     };
-    Ok(answer(OutputFormat::Json, content, &preferences))
+    Ok(response(OutputFormat::Json, content, &preferences))
 }
 
 /// Adds a file name to a response, unless its format is JSON (RFC 6266).
-fn set_file_name(answer: &mut Response<Body>, format: OutputFormat) {
+fn set_file_name(response: &mut Response<Body>, format: OutputFormat) {
     if format == OutputFormat::Json {
         return;
     }
     let value = format!("attachment; filename=\"data.{}\"", format.extension());
     if let Ok(value) = HeaderValue::try_from(value) {
-        answer.headers_mut().insert(CONTENT_DISPOSITION, value);
+        response.headers_mut().insert(CONTENT_DISPOSITION, value);
     }
 }
 
@@ -141,7 +141,7 @@ fn query_member(query: &str, name: &str) -> Result<Option<String>, ApiError> {
 }
 
 /// A response with status 200 and the media type of a format.
-pub(super) fn answer(
+pub(super) fn response(
     format: OutputFormat,
     content: Content,
     preferences: &Preferences,

@@ -112,16 +112,16 @@ fn rewrite(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
         }
         _ => "the head is not valid HTTP/1.1, expected a request line and fields as in RFC 9112",
     };
-    answer(app, (status, message), fields)
+    response(app, (status, message), fields)
 }
 
 /// The response to plain HTTP on an HTTPS port.
 pub(crate) fn plain(app: &App) -> Vec<u8> {
     let message = "this port speaks HTTPS; use https:// in the address";
-    answer(app, (StatusCode::BAD_REQUEST, message), "connection: close")
+    response(app, (StatusCode::BAD_REQUEST, message), "connection: close")
 }
 
-fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str) -> Vec<u8> {
+fn response(app: &App, (status, message): (StatusCode, &'static str), fields: &str) -> Vec<u8> {
     let failure = ApiError::new(status, "INPUT_VALIDATION_ERROR", message);
     app.metrics()
         .errors(&Errors::of_failure(Protocol::Rest, &failure));

@@ -153,7 +153,7 @@ impl<'a> PendingRequest<'a> {
     }
 
     /// The subject of a request that has a response now.
-    pub(super) fn answered(mut self) -> Subject {
+    pub(super) fn into_subject(mut self) -> Subject {
         std::mem::take(&mut self.subject)
     }
 }

@@ -6,12 +6,10 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_service::{DdlNotification, ListenEnd, ServiceConnections};
 use tidegate_sql::DatabaseName;
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use tidegate_testkit::connect;
+use tidegate_testkit::{config, connect, service_connections};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,8 +26,7 @@ async fn database(name: &str) -> tokio_postgres::Client {
 }
 
 fn control(url: &str) -> Arc<ServiceConnections> {
-    let config = Config::from_url(url).unwrap();
-    Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap())
+    Arc::new(service_connections(config(url, "postgres")))
 }
 
 /// Receives notifications until it is dropped.

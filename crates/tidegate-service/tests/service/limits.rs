@@ -5,13 +5,10 @@ use std::sync::Arc;
 use futures_util::future::{join_all, try_join_all};
 use tidegate_service::{DdlNotification, Limits, ListenEnd, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor as _, Principal};
-use tidegate_testkit::connect;
-use tidegate_wire::Config;
-use tidegate_wire::backoff::Jitter;
+use tidegate_testkit::{CollectedRows, Sql, config, connect, service_connections};
 use tokio::sync::mpsc;
 
 use super::soon;
-use crate::fixture::{CollectedRows, Sql};
 
 const LIMITS: Limits = Limits {
     control: 6,
@@ -30,8 +27,7 @@ async fn service(prefix: &str, count: usize) -> (Arc<ServiceConnections>, Vec<Da
         root.batch_execute(&create).await.unwrap();
         names.push(DatabaseName::new(&name));
     }
-    let config = Config::from_url(&cluster.admin_url()).unwrap();
-    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
+    let control = service_connections(config(&cluster.admin_url(), "postgres"));
     control.set_limits(LIMITS);
     (Arc::new(control), names)
 }

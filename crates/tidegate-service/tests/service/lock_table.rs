@@ -1,8 +1,8 @@
 //! A full lock table.
 
 use tidegate_embedded::{Cluster, testing};
-use tidegate_testkit::{connect, soon};
-use tidegate_wire::{Config, Secret};
+use tidegate_testkit::{config, connect, soon};
+use tidegate_wire::Secret;
 use tokio_postgres::Client;
 
 use super::TestDatabase;
@@ -38,7 +38,7 @@ async fn small() -> (Cluster, TestDatabase) {
     for sql in ["CREATE DATABASE locked", "CREATE DATABASE elsewhere"] {
         root.batch_execute(sql).await.unwrap();
     }
-    let config = Config::from_url(&cluster.url("postgres")).unwrap();
+    let config = config(&cluster.url("postgres"), "locked");
     let config = config.with_login("keeper", Secret::new("keeper"));
     let database = TestDatabase::of(&cluster, "locked", config).await;
     database.beside.batch_execute(made).await.unwrap();

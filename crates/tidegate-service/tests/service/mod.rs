@@ -15,13 +15,12 @@ use tidegate_sql::{
     DatabaseName, Error, Executor as _, Login, Mode, Principal, QueryOptions, Result, RoleName,
     RoleUse,
 };
-use tidegate_testkit::{connect, soon, wait_for_running};
+use tidegate_testkit::{
+    CollectedRows, Rows, Sql, config, connect, service_connections, soon, wait_for_running,
+};
 use tidegate_values::WireFormat;
-use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, BackendTerminator as _, Config, TerminateOutcome};
 use tokio_postgres::Client;
-
-use crate::fixture::{CollectedRows, Rows, Sql};
 
 /// A control database of its own for a test.
 struct TestDatabase {
@@ -37,25 +36,20 @@ impl TestDatabase {
     }
 
     async fn on(cluster: &Cluster, name: &str) -> Self {
-        let config = Config::from_url(&cluster.url("postgres")).unwrap();
-        Self::of(cluster, name, config).await
+        Self::of(cluster, name, config(&cluster.url("postgres"), name)).await
     }
 
     /// With the administrator of this configuration.
-    async fn of(cluster: &Cluster, name: &str, mut config: Config) -> Self {
-        config.control_database = DatabaseName::new(name);
+    async fn of(cluster: &Cluster, name: &str, config: Config) -> Self {
         Self {
-            control: Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()),
+            control: Arc::new(service_connections(config)),
             database: DatabaseName::new(name),
             beside: connect(&cluster.url(name)).await,
         }
     }
 
     async fn run(&self, who: &Principal, sql: Sql) -> Result<Rows> {
-        let mut sql = sql;
-        if sql.bound.sets.is_empty() {
-            sql = sql.set([]);
-        }
+        let sql = sql.with_a_set();
         let mut gathered = CollectedRows::default();
         let done = self
             .control

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tidegate_service::cluster_status::{nodes, readers};
 use tidegate_service::{KeptConnection, NodeDemand, NodeIdentity, NodeRegistration, NodeShare};
-use tidegate_sql::DatabaseName;
 use tidegate_testkit::connect;
 use tidegate_wire::Config;
 
@@ -24,9 +23,7 @@ async fn config(database: &str) -> Arc<Config> {
     let root = connect(&cluster.url("postgres")).await;
     let create = format!("CREATE DATABASE {database} TEMPLATE template0");
     root.batch_execute(&create).await.unwrap();
-    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
-    config.control_database = DatabaseName::new(database);
-    Arc::new(config)
+    Arc::new(tidegate_testkit::config(&cluster.admin_url(), database))
 }
 
 fn node(config: &Arc<Config>, id: u32) -> NodeRegistration {

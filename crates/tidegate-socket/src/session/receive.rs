@@ -36,7 +36,7 @@ impl Session {
             self.anonymous().await?;
         }
         match message {
-            Ok(message) => self.answer(message, fields, text).await,
+            Ok(message) => self.respond(message, fields, text).await,
             Err(invalid) => self.send_error(&invalid).await,
         }
     }
@@ -47,7 +47,7 @@ impl Session {
         self.send(invalid.text()).await
     }
 
-    async fn answer(
+    async fn respond(
         &mut self,
         message: Message<'_>,
         fields: Option<MessageFields<'_>>,

@@ -2,7 +2,7 @@
 //!
 //! `type_formats` writes dates, times and timestamps by the specifiers of PHP's `DateTime::format`
 //! ([`DateFormat`]) and reads them by the specifiers of `DateTime::createFromFormat`
-//! ([`parse_with_format`]).
+//! ([`parse_in_zone`]).
 
 mod calendar;
 mod format;
@@ -16,7 +16,7 @@ mod zone;
 
 pub use self::format::DateFormat;
 pub use self::moment::{Moment, MomentType};
-pub use self::parse::{parse_in_zone, parse_with_format};
+pub use self::parse::parse_in_zone;
 pub use self::zone::Zone;
 
 pub(crate) use self::iso::fraction;

@@ -16,19 +16,11 @@ use super::zone::Zone;
 
 /// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
 /// or an array, range, multirange or domain of such a type. For an array, range or multirange,
-/// `text` is one element or bound. A text without a zone is in UTC.
+/// `text` is one element or bound. A text without a zone is in `zone`.
 ///
 /// # Errors
 /// A message about the problem: the type accepts no format, the text does not match, a part is
 /// missing, or the date or time does not exist.
-pub fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<String, String> {
-    parse_in_zone(format, text, r#type, &Zone::default())
-}
-
-/// Parses like [`parse_with_format`], but a text without a zone is in `zone`.
-///
-/// # Errors
-/// As [`parse_with_format`].
 pub fn parse_in_zone(
     format: &str,
     text: &str,

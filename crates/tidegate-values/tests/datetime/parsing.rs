@@ -1,7 +1,9 @@
 //! Tests of parsing a text by format specifiers.
 
 use tidegate_values::Type;
-use tidegate_values::datetime::{Zone, parse_in_zone, parse_with_format};
+use tidegate_values::datetime::{Zone, parse_in_zone};
+
+use super::parse_with_format;
 
 #[test]
 fn a_text_is_read_by_its_specifiers() {

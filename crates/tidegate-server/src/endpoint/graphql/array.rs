@@ -25,7 +25,7 @@ impl Handler<'_> {
             let queries = queries.take_while(|request| !self.writes(request)).count();
             let (next, later) = rest.split_at(queries.max(1));
             match next {
-                [one] => answers.push(self.answer(one, answers.remaining()).await),
+                [one] => answers.push(self.response(one, answers.remaining()).await),
                 queries => self.at_once(queries, &mut answers).await,
             }
             rest = later;
@@ -37,21 +37,21 @@ impl Handler<'_> {
     /// query that needs more is run again, with the whole remaining budget.
     async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut CompletedResponses) {
         let part = answers.remaining() / queries.len() as u64;
-        let running = queries.iter().map(|query| self.answer(query, part));
+        let running = queries.iter().map(|query| self.response(query, part));
         for (query, answer) in queries.iter().zip(join_all(running).await) {
             let too_large = answer
                 .errors
                 .counts()
                 .any(|(code, _)| code == Code::TooComplex);
             answers.push(if too_large {
-                self.answer(query, answers.remaining()).await
+                self.response(query, answers.remaining()).await
             } else {
                 answer
             });
         }
     }
 
-    async fn answer(&self, request: &Parsed<'_>, response_budget: u64) -> GraphqlResponse {
+    async fn response(&self, request: &Parsed<'_>, response_budget: u64) -> GraphqlResponse {
         let answer = match request {
             Ok(request) => Box::pin(self.run(request, true, response_budget)).await,
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
