@@ -333,7 +333,9 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
             world.step();
         }
     }
-    delayed.iter().for_each(|(_, message)| world.live(message));
+    for (_, message) in delayed {
+        world.live(message);
+    }
     // In the end the reader says how far it is until that connects.
     for _ in 0..10_000 {
         while world.step() {}
