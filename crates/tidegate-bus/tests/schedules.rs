@@ -1,11 +1,13 @@
-//! Random schedules: several readers of one log, and a network and a store that lose, repeat and
-//! reorder messages. A follower hands out every change once and in order, whatever happens.
+//! Random schedules: several readers of one log that overlap and break, and a network and a store
+//! that lose, repeat and reorder messages. A follower hands out every change once and in order,
+//! whatever happens.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use tidegate_bus::batch::Batcher;
+use tidegate_bus::chain::Offered;
 use tidegate_bus::follower::{Follower, Source};
 use tidegate_bus::message::BusMessage;
 use tidegate_bus::place::{MessageKind, Place};
@@ -103,11 +105,12 @@ fn log() -> impl Strategy<Value = Vec<Transaction>> {
 /// The choices of a schedule.
 #[derive(Clone, Debug)]
 struct Schedule {
-    /// For each reader: the transaction before which it starts, its size of messages, and how
-    /// often it ends a batch.
-    readers: Vec<(usize, usize, usize)>,
-    /// For each message what the network does: 0 loses it, 1 repeats it, 2 delays it.
-    network: Vec<u8>,
+    readers: Vec<Reader>,
+    /// Which reader sends the next message. Readers overlap if one takes over from another that was
+    /// only frozen, or that NATS has cut off.
+    turns: Vec<usize>,
+    /// What the network does with each message.
+    network: Vec<Transport>,
     /// For each message whether JetStream keeps it.
     kept: Vec<bool>,
     /// The transaction before which the follower starts.
@@ -116,18 +119,54 @@ struct Schedule {
     leaves: Vec<bool>,
 }
 
+#[derive(Clone, Debug)]
+struct Reader {
+    /// The transaction before which it starts.
+    start: usize,
+    /// Its size of messages.
+    size: usize,
+    /// How often it ends a batch.
+    batch: usize,
+    /// The percentage of its messages after which it breaks. The last reader does not break.
+    share: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Transport {
+    Lost,
+    Repeated,
+    /// The message comes after this many others.
+    Delayed(usize),
+    Delivered,
+}
+
 fn schedule() -> impl Strategy<Value = Schedule> {
-    let reader = (0..14_usize, 1..200_usize, 1..30_usize);
+    let reader = (0..14_usize, 1..200_usize, 1..30_usize, 0..=100_usize).prop_map(
+        |(start, size, batch, share)| Reader {
+            start,
+            size,
+            batch,
+            share,
+        },
+    );
+    let transport = prop_oneof![
+        1 => Just(Transport::Lost),
+        1 => Just(Transport::Repeated),
+        1 => (1..40_usize).prop_map(Transport::Delayed),
+        5 => Just(Transport::Delivered),
+    ];
     let length = 1..60_usize;
     (
         prop::collection::vec(reader, 1..4),
-        prop::collection::vec(0..8_u8, length.clone()),
+        prop::collection::vec(0..3_usize, length.clone()),
+        prop::collection::vec(transport, length.clone()),
         prop::collection::vec(prop::bool::weighted(0.7), length.clone()),
         0..14_usize,
         prop::collection::vec(prop::bool::weighted(0.05), length),
     )
-        .prop_map(|(readers, network, kept, start, leaves)| Schedule {
+        .prop_map(|(readers, turns, network, kept, start, leaves)| Schedule {
             readers,
+            turns,
             network,
             kept,
             start,
@@ -140,13 +179,13 @@ fn position(log: &[Transaction], index: usize) -> LogPosition {
 }
 
 /// The messages of a reader, and its progress at the end.
-fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<BusMessage>, BusMessage) {
-    let start = position(log, reader.0);
-    let mut batcher = Batcher::new(Lineage::new(IDENTITY), start, reader.1, LONGEST);
+fn publish(log: &[Transaction], reader: &Reader) -> (VecDeque<BusMessage>, BusMessage) {
+    let start = position(log, reader.start);
+    let mut batcher = Batcher::new(Lineage::new(IDENTITY), start, reader.size, LONGEST);
     let mut sent = Vec::new();
     for (number, message) in stream(log, start).into_iter().enumerate() {
         batcher.push(message, &mut sent).unwrap();
-        if number % reader.2 == 0 {
+        if number % reader.batch == 0 {
             batcher.finish(&mut sent);
         }
         // The reader also says at any time how far it is.
@@ -155,15 +194,40 @@ fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<BusMessag
         }
     }
     batcher.finish(&mut sent);
-    (sent, batcher.progress())
+    (sent.into(), batcher.progress())
+}
+
+/// The messages of all readers in the order in which they are sent, and the progress of the last
+/// reader at the end.
+fn publish_all(log: &[Transaction], schedule: &Schedule) -> (Vec<BusMessage>, BusMessage) {
+    let runs = schedule.readers.iter().map(|reader| publish(log, reader));
+    let (mut queues, progress): (Vec<_>, Vec<_>) = runs.unzip();
+    let (_, broken) = queues.split_last_mut().unwrap();
+    for (queue, reader) in broken.iter_mut().zip(&schedule.readers) {
+        queue.truncate(queue.len() * reader.share / 100);
+    }
+    let mut sent = Vec::new();
+    for turn in schedule.turns.iter().cycle() {
+        queues.retain(|queue| !queue.is_empty());
+        if queues.is_empty() {
+            break;
+        }
+        let turn = turn % queues.len();
+        sent.extend(queues[turn].pop_front());
+    }
+    (sent, progress.last().unwrap().clone())
 }
 
 /// The world around a follower.
 struct World<'a> {
     log: &'a [Transaction],
     kept: Vec<BusMessage>,
+    /// The next message of `kept` while a gap is filled; `None` before the first.
+    next: Option<usize>,
     /// Live messages that wait until a gap is filled.
     queue: VecDeque<BusMessage>,
+    /// The start of the last message after a gap.
+    gap: Place,
     follower: Follower,
     local: Option<std::vec::IntoIter<LogMessage>>,
     out: Vec<LogMessage>,
@@ -177,14 +241,24 @@ impl World<'_> {
                 Some(message) => self.take(&message),
                 None => return false,
             },
-            Source::Store => {
-                let place = self.follower.place();
-                let found = self.kept.iter().find(|one| one.to > place);
-                self.follower.fetched(found, &mut self.out).unwrap();
-            }
+            Source::Store => self.read_store(),
             Source::Slot => return self.read_slot(),
         }
         true
+    }
+
+    /// Reads the store as the bus does: the first message is found by bisection, and then one comes
+    /// after the other.
+    fn read_store(&mut self) {
+        let place = self.follower.place();
+        let first = || self.kept.partition_point(|one| one.to <= place);
+        let index = self.next.unwrap_or_else(first);
+        let found = self.kept.get(index).filter(|one| one.from <= place);
+        self.follower.fetched(found, &mut self.out).unwrap();
+        let source = self.follower.source();
+        assert!(source != Source::Live || self.follower.place() >= self.gap);
+        let goes_on = source == Source::Store;
+        self.next = goes_on.then_some(index + 1);
     }
 
     fn read_slot(&mut self) -> bool {
@@ -201,7 +275,11 @@ impl World<'_> {
     }
 
     fn take(&mut self, message: &BusMessage) {
-        self.follower.live(message, &mut self.out).unwrap();
+        let offered = self.follower.live(message, &mut self.out).unwrap();
+        if offered == Offered::Gap {
+            self.gap = message.from;
+            assert_ne!(self.follower.source(), Source::Live);
+        }
         if self.follower.source() != Source::Slot {
             self.local = None;
         }
@@ -218,13 +296,7 @@ impl World<'_> {
 }
 
 fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
-    let runs: Vec<_> = schedule
-        .readers
-        .iter()
-        .map(|reader| publish(log, *reader))
-        .collect();
-    let sent: Vec<_> = runs.iter().flat_map(|(sent, _)| sent.clone()).collect();
-    let (_, progress) = runs.last().unwrap();
+    let (sent, progress) = publish_all(log, schedule);
     let choose = |list: &[bool], index: usize| list[index % list.len()];
     let is_kept = |(index, one): &(usize, &BusMessage)| {
         choose(&schedule.kept, *index) && !one.items.is_empty()
@@ -233,32 +305,36 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
     let mut world = World {
         log,
         kept: kept.map(|(_, one)| one.clone()).collect(),
+        next: None,
         queue: VecDeque::new(),
+        gap: Place::default(),
         follower: Follower::new(IDENTITY, position(log, schedule.start)),
         local: None,
         out: Vec::new(),
     };
-    let mut delayed: Vec<&BusMessage> = Vec::new();
+    let mut delayed: Vec<(usize, &BusMessage)> = Vec::new();
     for (index, message) in sent.iter().enumerate() {
         match schedule.network[index % schedule.network.len()] {
-            0 => {}
-            1 => {
+            Transport::Lost => {}
+            Transport::Repeated => {
                 world.live(message);
                 world.live(message);
             }
-            2 => delayed.push(message),
-            _ => {
-                world.live(message);
-                delayed.drain(..).for_each(|one| world.live(one));
-            }
+            Transport::Delayed(count) => delayed.push((index + count, message)),
+            Transport::Delivered => world.live(message),
         }
+        let due = delayed.extract_if(.., |(due, _)| *due <= index);
+        due.for_each(|(_, message)| world.live(message));
         if choose(&schedule.leaves, index) {
             world.follower.leave();
-            world.local = None;
+            (world.local, world.next) = (None, None);
         }
         for _ in 0..index % 3 {
             world.step();
         }
+    }
+    for (_, message) in delayed {
+        world.live(message);
     }
     // In the end the reader says how far it is until that connects.
     for _ in 0..10_000 {
@@ -267,7 +343,7 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
         if world.follower.place() >= end {
             break;
         }
-        world.live(progress);
+        world.live(&progress);
     }
     world.out
 }

@@ -1,5 +1,6 @@
 //! The fixture: a database with roles, and a feed of it.
 
+mod failing_log;
 mod listener;
 
 use std::sync::{Arc, OnceLock};
@@ -21,6 +22,7 @@ use tidegate_wire::Config;
 use tokio_postgres::Client;
 
 use crate::SOURCE;
+pub(crate) use failing_log::{FailingLog, Failure};
 pub(crate) use listener::{Listener, listen, listen_within};
 
 /// With this setting, a commit does not wait for the standby that a test configures.
@@ -294,10 +296,15 @@ pub(crate) fn node(setup: &Setup) -> Feed {
 
 /// A feed that queries `executor`.
 pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
+    Feed::new(change_log(setup), executor, setup.settings.clone())
+}
+
+/// The change log of a cluster.
+pub(crate) fn change_log(setup: &Setup) -> Arc<dyn ChangeLog> {
     let config = config(setup);
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords::new(setup.cluster));
     let owners = setup.owners.then_some(credentials);
-    let log: Arc<dyn ChangeLog> = match setup.source {
+    match setup.source {
         LogSource::Log => Arc::new(Replication::new(
             config.clone(),
             config,
@@ -305,8 +312,7 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
             setup.replication.clone(),
         )),
         LogSource::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
-    };
-    Feed::new(log, executor, setup.settings.clone())
+    }
 }
 
 /// The configuration with the administrator's login, and with a control database that exists.

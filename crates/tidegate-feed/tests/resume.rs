@@ -1,13 +1,19 @@
 //! Tests resuming: every event is delivered once, or a gap is reported.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tidegate_capture::ReplicationSettings;
+use tidegate_changelog::LogError;
 use tidegate_embedded::Shutdown;
-use tidegate_feed::{Cursor, Ended, FeedSettings, Item, Resync};
+use tidegate_feed::{Cursor, Ended, Feed, FeedSettings, Item, Resync};
 
 use crate::SOURCE;
-use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node, own_cluster};
+use crate::fixture::{
+    FailingLog, Failure, Fixture, Listener, LogSource, Setup, change_log, executor, listen, node,
+    own_cluster,
+};
 
 /// Creates a table in which every event has an id.
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, pad text); GRANT SELECT ON t TO PUBLIC";
@@ -89,6 +95,82 @@ async fn changes_that_are_no_longer_in_memory_come_from_the_log() {
     insert(&fixture, 42, 50).await;
     for listener in &mut resumed {
         expect(listener, 42, 50).await;
+    }
+}
+
+/// Resumes at a cursor whose changes are no longer in memory, while the change log has these
+/// failures, the last one first. The cursor is from before 40 rows.
+async fn resume_despite(
+    fixture: &Fixture,
+    setup: &Setup,
+    failures: Vec<Failure>,
+) -> (Feed, Listener) {
+    let log = Arc::new(FailingLog {
+        log: change_log(setup),
+        failures: Mutex::default(),
+    });
+    let feed = Feed::new(log.clone(), executor(setup), setup.settings.clone());
+    fixture.run(TABLE).await;
+    let request = fixture.request("t", &["id"]).await;
+    let mut listener = listen(&feed, request).await.unwrap();
+    let cursor = listener.cursor;
+    for from in [1, 11, 21, 31] {
+        insert(fixture, from, from + 9).await;
+    }
+    expect(&mut listener, 1, 40).await;
+    *log.failures.lock() = failures;
+    let mut request = fixture.request("t", &["id"]).await;
+    request.after = Some(cursor);
+    let resumed = listen(&feed, request).await.unwrap();
+    (feed, resumed)
+}
+
+fn outage() -> Failure {
+    Failure::Error(LogError::Unavailable("no free slot".into()))
+}
+
+fn small_ring() -> Setup {
+    Setup::with(FeedSettings {
+        ring_bytes: 4096,
+        ..FeedSettings::default()
+    })
+}
+
+#[tokio::test]
+async fn an_outage_while_a_cursor_resumes_makes_no_gap() {
+    let setup = small_ring();
+    let fixture = Fixture::with("feed_outage", &setup).await;
+    let timeout = LogError::TimedOut {
+        what: "opening a slot".to_owned(),
+        limit: Duration::from_secs(5),
+    };
+    let failures = vec![Failure::Error(timeout), Failure::OtherLog, outage()];
+    let (_feed, mut resumed) = resume_despite(&fixture, &setup, failures).await;
+    expect(&mut resumed, 1, 40).await;
+    insert(&fixture, 41, 41).await;
+    expect(&mut resumed, 41, 41).await;
+}
+
+#[tokio::test]
+async fn the_reason_of_a_gap_is_why_the_log_was_not_read() {
+    let setup = small_ring();
+    let many = (0..1000).map(|_| outage()).collect();
+    let error = Failure::Error;
+    let cases: [(Vec<Failure>, _); 4] = [
+        (vec![error(LogError::Gone)], Resync::Expired),
+        (vec![error(LogError::Gone), outage()], Resync::Expired),
+        (
+            vec![error(LogError::Internal("a bug".into()))],
+            Resync::Interrupted,
+        ),
+        (many, Resync::Interrupted),
+    ];
+    for (number, (failures, reason)) in cases.into_iter().enumerate() {
+        let fixture = Fixture::with(&format!("feed_reason_{number}"), &setup).await;
+        let (_feed, mut resumed) = resume_despite(&fixture, &setup, failures).await;
+        assert_eq!(resumed.resync().await, reason);
+        insert(&fixture, 41, 41).await;
+        expect(&mut resumed, 41, 41).await;
     }
 }
 

@@ -11,11 +11,14 @@ import {
   nats,
   oneStream,
   reader,
+  silence,
   startNode,
+  streams,
   underLoad,
   write,
 } from "./cluster.mjs";
-import { eventually, sleep } from "./processes.mjs";
+import { LONGEST } from "./faults.mjs";
+import { eventually, psql, sleep } from "./processes.mjs";
 import { Proxy } from "./proxy.mjs";
 import { signIn } from "./subscriber.mjs";
 
@@ -51,6 +54,32 @@ async function readBehindProxies() {
   await complete();
   await oneStream();
   return behind;
+}
+
+// The node behind proxies follows another node, which reads.
+async function followBehindProxies() {
+  behind ??= await startBehindProxies();
+  const { node } = behind;
+  const others = cluster.nodes.filter((it) => it !== node);
+  const readers = () => Promise.all(others.map((it) => it.reads()));
+  if (await node.reads()) {
+    node.signal("SIGSTOP");
+    await eventually("another node reads", async () => (await readers()).includes(true));
+    node.signal("SIGCONT");
+  }
+  await eventually("it follows", async () => !(await node.reads()) && (await readers()).includes(true));
+  await goHome();
+  await write(20);
+  await complete();
+  await busWorks();
+  await oneStream();
+  return behind;
+}
+
+// The process of PostgreSQL that serves the reader of all nodes.
+async function readerProcess() {
+  const [pid] = await psql(demo, "SELECT active_pid FROM pg_replication_slots WHERE NOT temporary");
+  return pid;
 }
 
 // Sends a request to a node. Returns the status, the error and the time that it took.
@@ -104,6 +133,46 @@ export const networkSteps = {
     await complete();
     await busWorks();
     await oneStream();
+  },
+
+  async "NATS that another node cannot reach makes that node read on its own"() {
+    const { node, servers } = await followBehindProxies();
+    const own = cluster.subscribers.filter((it) => it.at() === node);
+    const others = cluster.subscribers.filter((it) => it.at() !== node);
+    assert.deepEqual([own.length, others.length], [1, 2]);
+    const opened = await node.metric("tidegate_bus_from_slot_total");
+    const before = await readerProcess();
+    await underLoad(async () => {
+      await sleep(500);
+      const silent = performance.now();
+      for (const it of servers) it.silence();
+      await eventually("the node is degraded", async () => {
+        const { status, checks } = await node.readiness();
+        return status === "ready" && checks.bus === "degraded";
+      });
+      await eventually("two nodes read", async () => (await streams()).length === 2);
+      // After this time a node that hears NATS would end a silent reader.
+      await sleep(Math.max(0, 4500 - (performance.now() - silent)));
+      const [ownSilence, othersSilence] = [await silence(silent, own), await silence(silent, others)];
+      console.log(`  at most ${ownSilence} ms without an event there, ${othersSilence} ms elsewhere`);
+      assert(ownSilence <= LONGEST.frozen);
+      assert(othersSilence <= LONGEST.died);
+      assert((await node.metric("tidegate_bus_from_slot_total")) > opened);
+      for (const it of servers) it.resume();
+      await busWorks();
+      await oneStream();
+      const cut = performance.now();
+      for (const it of servers) it.cut();
+      const cutSilence = await silence(cut);
+      console.log(`  at most ${cutSilence} ms without an event after its connections were cut`);
+      assert(cutSilence <= LONGEST.died);
+      await busWorks();
+    });
+    await complete();
+    await oneStream();
+    // The node could not hear the reader, and yet did not end it.
+    assert.equal(await readerProcess(), before);
+    assert(!(await node.reads()));
   },
 
   async "PostgreSQL that the reader cannot reach stops no other node"() {

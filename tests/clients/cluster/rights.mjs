@@ -9,7 +9,7 @@ import { token, WebSocket } from "./subscriber.mjs";
 const PEOPLE = ["rita", "sam"];
 const role = (name) => `demo/${name}`;
 
-// A subscription of a person to the notes, at one node.
+// A subscription of a person to the memos, at one node.
 class Watcher {
   // The changes, as `INSERT 7`.
   events = [];
@@ -20,7 +20,7 @@ class Watcher {
     this.name = `${name} at ${node.name}`;
     this.socket = new WebSocket(`${node.url.replace("http", "ws")}/?token=${bearer}`);
     this.socket.on("open", () =>
-      this.socket.send(JSON.stringify({ type: "subscription", id: "n", schema: "public", rel: "notes" })),
+      this.socket.send(JSON.stringify({ type: "subscription", id: "n", schema: "public", rel: "memos" })),
     );
     this.socket.on("error", (error) => this.errors.push(String(error)));
     this.socket.on("message", (text) => this.take(JSON.parse(text)));
@@ -30,7 +30,7 @@ class Watcher {
     if (message.type === "subscription_ack") {
       this.isReady = true;
     } else if (message.type === "batch") {
-      const { full_data: _, ...lists } = message.batch.demo["public.notes"];
+      const { full_data: _, ...lists } = message.batch.demo["public.memos"];
       for (const [operation, keys] of Object.entries(lists)) {
         for (const [, id] of keys) this.events.push(`${operation} ${id}`);
       }
@@ -62,9 +62,9 @@ async function watch() {
   const readers = PEOPLE.map((name) => `"${role(name)}"`);
   await psql(
     demo,
-    `CREATE TABLE notes (id int PRIMARY KEY, who text, number int DEFAULT 0);
-     ALTER TABLE notes OWNER TO demo; ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
-     CREATE POLICY own ON notes USING (who = current_user); GRANT SELECT ON notes TO ${readers}`,
+    `CREATE TABLE memos (id int PRIMARY KEY, who text, number int DEFAULT 0);
+     ALTER TABLE memos OWNER TO demo; ALTER TABLE memos ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY own ON memos USING (who = current_user); GRANT SELECT ON memos TO ${readers}`,
   );
   const watchers = {};
   for (const name of ["demo", ...PEOPLE]) {
@@ -77,15 +77,15 @@ async function watch() {
 
 // The person whose row it is.
 const ownerOf = (id) => PEOPLE[id % PEOPLE.length];
-const insert = (id) => `INSERT INTO notes VALUES (${id}, '${role(ownerOf(id))}')`;
+const insert = (id) => `INSERT INTO memos VALUES (${id}, '${role(ownerOf(id))}')`;
 
 // Inserts and updates rows, and deletes each third. Checks that each person gets the events of the own rows,
 // and the owner of the table those of all.
 async function checkChanges(watchers) {
   const changes = [];
   for (let id = 1; id <= 60; id += 1) {
-    changes.push([id, "INSERT", insert(id)], [id, "UPDATE", `UPDATE notes SET number = 1 WHERE id = ${id}`]);
-    if (id % 3 === 0) changes.push([id, "DELETE", `DELETE FROM notes WHERE id = ${id}`]);
+    changes.push([id, "INSERT", insert(id)], [id, "UPDATE", `UPDATE memos SET number = 1 WHERE id = ${id}`]);
+    if (id % 3 === 0) changes.push([id, "DELETE", `DELETE FROM memos WHERE id = ${id}`]);
   }
   await psql(demo, changes.map(([, , sql]) => sql).join("; "), true);
   for (const [name, all] of Object.entries(watchers)) {
@@ -96,7 +96,7 @@ async function checkChanges(watchers) {
       assert.deepEqual(it.events.toSorted(), expected, it.name);
     }
   }
-  await psql(demo, "TRUNCATE notes");
+  await psql(demo, "TRUNCATE memos");
   for (const it of Object.values(watchers).flat()) {
     await eventually(`${it.name} gets the gap`, () => it.gaps.length > 0);
     assert.deepEqual([it.gaps, it.errors], [["truncated"], []], it.name);
@@ -122,9 +122,9 @@ async function checkRevoked({ demo: all, rita, sam }) {
     return before;
   };
   await goOn([...all, ...rita, ...sam]);
-  await psql(demo, `REVOKE SELECT ON notes FROM "${role("rita")}"`);
+  await psql(demo, `REVOKE SELECT ON memos FROM "${role("rita")}"`);
   const revoked = await goOn([...all, ...sam]);
-  await psql(demo, "ALTER POLICY own ON notes USING (false)");
+  await psql(demo, "ALTER POLICY own ON memos USING (false)");
   const hidden = await goOn(all);
   await eventually("the subscriptions without the right end", () => rita.every((it) => it.errors.length > 0));
   isRunning = false;
@@ -148,6 +148,6 @@ export const rightsSteps = {
     await checkChanges(watchers);
     await checkRevoked(watchers);
     for (const it of Object.values(watchers).flat()) it.socket.terminate();
-    await psql(demo, "DROP TABLE notes");
+    await psql(demo, "DROP TABLE memos");
   },
 };

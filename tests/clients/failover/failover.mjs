@@ -12,8 +12,9 @@ import { eventually } from "../cluster/processes.mjs";
 import { Subscriber, token } from "../cluster/subscriber.mjs";
 import { checkGaps, compare, rowsOf } from "../patroni/compare.mjs";
 import { Writer } from "../patroni/load.mjs";
-import { PATRONI, shareKey, started, startNode, startServers, writeSettings } from "./machines.mjs";
+import { shareKey, started, startNode, startServers, writeSettings } from "./machines.mjs";
 import { Page } from "./page.mjs";
+import { checkSilences, longestSilence, record } from "./silences.mjs";
 
 const rounds = Number(process.argv[2] ?? 1);
 const USERS = ["demo", "ann", "bea", "cid", "dora", "eve"];
@@ -24,28 +25,6 @@ const page = await Page.read(folder);
 let servers, balancer, writer, slot;
 let nodes = [];
 let subscribers = [];
-// How long after its death a primary is replaced: its key in etcd expires, a standby looks, and asks the others.
-const REPLACEMENT = 1000 * (PATRONI.ttl + PATRONI.loop_wait + PATRONI.retry_timeout);
-// The limits for the median of the longest times without an event after each kind of fault, in
-// milliseconds. They are for loaded machines and builds that are not optimised.
-const LIMITS = {
-  node: 2000,
-  "NATS server": 2000,
-  // No event needs one of three.
-  etcd: 2000,
-  // Two of three: the primary steps down, and is primary again when they are back.
-  "two etcds": REPLACEMENT + 5000,
-  HAProxy: 2000,
-  // Writes wait until another is the synchronous standby.
-  standby: 1000 * PATRONI.ttl + 2000,
-  // After the promotion nodes find the primary, and one opens the slot.
-  primary: REPLACEMENT + 5000,
-  switchover: REPLACEMENT + 5000,
-};
-// How much longer a single time may be, because the machine is busy with something else.
-const MORE = 3000;
-// The longest times without an event, for each kind of fault.
-const silences = {};
 
 // Runs a command of the program on the first machine with this standard input.
 function tidegate(args, input = "") {
@@ -94,20 +73,12 @@ async function renewTokens() {
 // time from which events must come, if that is not when it ends. Prints how long the longest of them
 // had to wait.
 async function fault(kind, what, act) {
-  assert.equal(typeof LIMITS[kind], "number", kind);
   const began = Date.now();
   const struck = (await act()) ?? Date.now();
   await eventually("events go on", () => subscribers.every((it) => it.last > struck + 100), 60_000);
   const silence = Math.max(...subscribers.map((it) => longestSilence(it, began)));
-  (silences[kind] ??= []).push(silence);
+  record(kind, silence);
   console.log(`  ${what}: at most ${silence} ms without an event`);
-}
-
-// The longest time between two events since `began`, in milliseconds.
-function longestSilence(subscriber, began) {
-  const from = began - performance.timeOrigin;
-  const times = [from, ...subscriber.times.filter((it) => it > from)];
-  return Math.round(Math.max(...times.slice(1).map((it, index) => it - times[index])));
 }
 
 // When PostgreSQL was promoted after `began`, in milliseconds.
@@ -148,27 +119,15 @@ async function check(mayLose = false) {
   checkGaps(gaps, { phantoms: mayLose ? lost : 0 });
 }
 
-function checkSilences() {
-  const late = [];
-  for (const [kind, all] of Object.entries(silences)) {
-    const limit = LIMITS[kind];
-    all.sort((one, other) => one - other);
-    const [median, longest] = [all[(all.length - 1) >> 1], all.at(-1)];
-    console.log(`${kind}: ${median} ms without an event (median, of ${limit}), at most ${longest} ms`);
-    if (!(median <= limit && longest <= limit + MORE)) late.push(kind);
-  }
-  assert.deepEqual(late, [], "events came late");
-}
-
 // How many nodes the command shows.
 async function countNodes() {
   return (await tidegate(["cluster", "status"])).match(/ s ago/g)?.length;
 }
 
-// Whether the metrics of a machine count this many nodes.
-async function counts(machine, nodes) {
+// Whether the metrics of a machine have this line.
+async function shows(machine, line) {
   const answer = await fetch(`http://127.0.0.1:${page.port(machine, 9464)}/metrics`);
-  return (await answer.text()).includes(`\ntidegate_nodes ${nodes}\n`);
+  return (await answer.text()).includes(`\n${line}\n`);
 }
 
 async function allReady() {
@@ -177,6 +136,37 @@ async function allReady() {
     const isWhole = ({ bus, replicas }) => bus === "ok" && replicas === "ok";
     return all.every(({ status, checks }) => status === "ready" && isWhole(checks));
   });
+}
+
+// Kills everything on a machine at once, as if it had lost power.
+async function killMachine(index) {
+  const { cluster, nats } = servers;
+  await Promise.all([
+    nodes[index].stop("SIGKILL"),
+    nats.servers[index].stop(),
+    cluster.members[index].kill(),
+    cluster.etcds[index].stop(),
+  ]);
+}
+
+async function startMachine(index) {
+  const { cluster, nats } = servers;
+  cluster.etcds[index].start();
+  await nats.servers[index].start();
+  cluster.members[index].start();
+  await cluster.whole(slot);
+  nodes[index] = await startNode(page, page.machines[index], servers.authority);
+  await allReady();
+}
+
+// The number of a machine whose PostgreSQL is a standby, if possible one whose node reads the changes for
+// all.
+async function standbyMachine() {
+  const primary = await leader();
+  const all = servers.cluster.members.flatMap((it, index) => (it === primary ? [] : [index]));
+  const line = 'tidegate_bus_reader{database="demo"} 1';
+  const read = await Promise.all(all.map((index) => shows(page.machines[index], line)));
+  return all[Math.max(0, read.indexOf(true))];
 }
 
 const steps = {
@@ -219,7 +209,7 @@ const steps = {
     balancer = await Haproxy.start(folder, nodes);
     await allReady();
     assert.equal(await countNodes(), 3);
-    await eventually("the metrics count three nodes", () => counts(page.machines[0], 3));
+    await eventually("the metrics count three nodes", () => shows(page.machines[0], "tidegate_nodes 3"));
   },
 
   async "Patroni keeps the slot that the doctor prints"() {
@@ -319,6 +309,30 @@ for (let round = 1; round <= rounds; round += 1) {
     leader.start();
     await cluster.whole(slot);
     await allReady();
+    await check(true);
+  };
+
+  steps[`round ${round}: a standby's machine dies`] = async () => {
+    await servers.cluster.whole(slot);
+    const index = await standbyMachine();
+    await fault("standby's machine", `machine ${page.machines[index].name} killed`, () => killMachine(index));
+    await eventually("two nodes are left", async () => (await countNodes()) === 2);
+    await check();
+    await startMachine(index);
+    await check();
+  };
+
+  steps[`round ${round}: the primary's machine dies`] = async () => {
+    const { cluster } = servers;
+    await cluster.whole(slot);
+    const index = cluster.members.indexOf(await leader());
+    await fault("primary's machine", `machine ${page.machines[index].name} killed`, async () => {
+      const began = Date.now();
+      await killMachine(index);
+      return promotion(began);
+    });
+    await check(true);
+    await startMachine(index);
     await check(true);
   };
 

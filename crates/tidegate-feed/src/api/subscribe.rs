@@ -107,7 +107,7 @@ pub(crate) async fn subscribe(
     if sender.is_closed() {
         return Err(Error::Closed);
     }
-    let start = start_at(database, request.after, since, deadline).await;
+    let start = start_at(database, request.after, since, deadline).await?;
     let policy = privileges.policy.as_ref();
     let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
     // A rule is applied in this process. PostgreSQL evaluates only policies without a rule, because
@@ -165,31 +165,38 @@ fn attach(
 
 /// Returns where the subscription starts. Without a cursor it starts at the next commit. With the
 /// cursor `after` it starts after it, or with a gap if the changes after it are not available.
+///
+/// # Errors
+///
+/// The errors of [`wait_live`](crate::database::stream_progress::StreamProgress::wait_live), if the
+/// stream is not open at the deadline and has not reached the cursor.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,
     since: LogPosition,
     deadline: Instant,
-) -> StartAt {
+) -> Result<StartAt> {
     let Some(cursor) = after else {
-        return StartAt::Now;
+        return Ok(StartAt::Now);
     };
     if !database.hub.is_known(cursor) {
-        return StartAt::Gap(Resync::OtherLog);
+        return Ok(StartAt::Gap(Resync::OtherLog));
     }
     // The table has been captured without a gap since `since`. Earlier changes of the table may be
     // missing in the change log.
     if cursor.position.commit < since {
-        return StartAt::Gap(Resync::Expired);
+        return Ok(StartAt::Gap(Resync::Expired));
     }
-    // On a node that has just started, the stream may not have reached the cursor yet. If the
+    let stream = &database.stream;
+    let reached = cursor.position.end();
+    if stream.wait_until_reached(reached, deadline).await.is_ok() {
+        return Ok(StartAt::After(cursor.position));
+    }
+    // On a node that has just started, the stream may not have reached the cursor yet. If an open
     // stream does not reach it before the deadline, the cursor belongs to a part of the log that no
     // longer exists.
-    let reached = cursor.position.end();
-    match database.stream.wait_until_reached(reached, deadline).await {
-        Ok(()) => StartAt::After(cursor.position),
-        Err(_) => StartAt::Gap(Resync::Expired),
-    }
+    stream.wait_live(deadline).await?;
+    Ok(StartAt::Gap(Resync::Expired))
 }
 
 /// Handles a subscription that does not fit the schema that the change log most recently described
@@ -210,4 +217,30 @@ async fn await_definition(
         database.hub.forget_schema_unless(subscriber);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tidegate_changelog::{Lineage, LogIdentity};
+
+    use super::*;
+    use crate::database::fixture::database_feed;
+    use crate::event::cursor::EventPosition;
+
+    #[tokio::test]
+    async fn a_cursor_that_is_not_reached_is_expired_only_if_the_stream_is_open() {
+        let (log, commit) = (LogIdentity(1), LogPosition(50));
+        let cursor = Cursor::new(log, EventPosition { commit, index: 1 });
+        let feed = database_feed();
+        feed.stream_opened(&Lineage::new(log), LogPosition(10), false);
+        let start = || {
+            let deadline = Instant::now() + Duration::from_millis(10);
+            start_at(&feed, Some(cursor), LogPosition(10), deadline)
+        };
+        assert!(matches!(start().await, Err(Error::Unavailable(_))));
+        feed.stream.update(|state| state.live = true);
+        assert!(matches!(start().await, Ok(StartAt::Gap(Resync::Expired))));
+    }
 }

@@ -2,9 +2,11 @@
 //! from the change log, until the subscription can join the other subscriptions of its connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use tidegate_changelog::{LogError, LogMessage, LogStart};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogStart};
+use tokio::time::sleep;
 use tracing::warn;
 
 use crate::database::database_feed::DatabaseFeed;
@@ -18,6 +20,11 @@ use crate::event::item::Resync;
 use crate::read::delivery::{self, SubscriptionEnded};
 use crate::read::lagging;
 
+/// The first and the longest pause between two attempts to read the change log.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// How many attempts may fail while other subscriptions get changes.
+const ATTEMPTS: usize = 8;
+
 /// Starts a task that replays the changes after a position.
 pub(crate) fn spawn(
     database: Arc<DatabaseFeed>,
@@ -25,10 +32,11 @@ pub(crate) fn spawn(
     position: EventPosition,
 ) {
     tokio::spawn(async move {
-        let history = database.hub.head();
+        let (log, history) = (database.hub.log_identity(), database.hub.head());
         let mut replay = Replay {
             database,
             subscriber,
+            log,
             position,
             history,
             binding: None,
@@ -42,6 +50,8 @@ pub(crate) fn spawn(
 struct Replay {
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
+    /// The change log to which `position` belongs.
+    log: LogIdentity,
     /// Changes up to this position were delivered.
     position: EventPosition,
     /// Changes up to this position had been dispatched when the subscription began.
@@ -121,39 +131,69 @@ impl Replay {
     /// be read, for example because the log no longer contains them, the subscription gets a gap
     /// and continues at the end of the ring.
     async fn catch_up(&mut self) -> Result<(), SubscriptionEnded> {
-        let database = self.database.clone();
-        let caught_up = async {
-            let _permit = database.replay_permits.acquire().await;
-            // While this replay waited for its permit, the stream may have filled the ring with the
-            // needed changes.
-            if database.hub.covers(self.position) {
-                return Ok(());
+        let (mut pause, mut attempts) = (PAUSE.0, ATTEMPTS);
+        loop {
+            let error = match self.read_missing().await {
+                Ok(()) => return Ok(()),
+                Err(ReplayError::SubscriptionEnded) => return Err(SubscriptionEnded),
+                Err(ReplayError::Failed(error)) => error,
+            };
+            // While the live reader has no stream either, no subscription gets changes, so this one
+            // misses nothing by waiting.
+            if self.database.stream.is_live() {
+                attempts -= 1;
             }
-            self.read_log().await
-        };
-        match caught_up.await {
-            Ok(()) => Ok(()),
-            Err(ReplayError::SubscriptionEnded) => Err(SubscriptionEnded),
-            Err(ReplayError::Failed(error)) => {
-                if !matches!(error, LogError::Gone) {
-                    warn!(database = %database.name, %error, "could not replay changes for a subscription that resumes");
+            match error {
+                LogError::Gone => return self.skip(Resync::Expired).await,
+                LogError::Unavailable(_) | LogError::TimedOut { .. } if attempts > 0 => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
                 }
-                self.position = self.database.hub.head();
-                self.push(self.position, ChangeOutcome::Gap(Resync::Expired))
-                    .await
+                error => {
+                    warn!(database = %self.database.name, %error, "could not replay changes for a subscription that resumes");
+                    return self.skip(Resync::Interrupted).await;
+                }
+            }
+            if self.subscriber.is_ended() {
+                return Err(SubscriptionEnded);
             }
         }
     }
 
+    /// Reports a gap, and continues at the end of the ring.
+    async fn skip(&mut self, reason: Resync) -> Result<(), SubscriptionEnded> {
+        self.position = self.database.hub.head();
+        self.push(self.position, ChangeOutcome::Gap(reason)).await
+    }
+
+    async fn read_missing(&mut self) -> Result<(), ReplayError> {
+        let database = self.database.clone();
+        let _permit = database.replay_permits.acquire().await;
+        // While this replay waited, the stream may have filled the ring with the needed changes, or
+        // a new stream may have reported a gap up to its start.
+        if let Some(position) = database.hub.replay_position(&self.subscriber) {
+            self.position = self.position.max(position);
+        }
+        if database.hub.covers(self.position) {
+            return Ok(());
+        }
+        self.read_log().await
+    }
+
     async fn read_log(&mut self) -> Result<(), ReplayError> {
         let database = self.database.clone();
-        let log = database.hub.log_identity();
-        let position = self.position.commit;
-        let start = LogStart::At { log, position };
+        let start = LogStart::At {
+            log: self.log,
+            position: self.position.commit,
+        };
         let mut stream = database.log.open(&database.name, start).await?;
-        if stream.lineage().log != database.hub.log_identity() {
-            return Err(ReplayError::Failed(LogError::Gone));
+        // After a promotion the live reader may still have to open its stream of the new log.
+        let log = stream.lineage().log;
+        if log != database.hub.log_identity() {
+            let reason = "the log continues on another timeline";
+            return Err(LogError::Unavailable(reason.into()).into());
         }
+        self.log = log;
         let mut decoder = ChangeDecoder::default();
         let mut batch = Vec::new();
         let mut reached = self.position;
