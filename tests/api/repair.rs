@@ -59,7 +59,8 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     })
     .await;
     let log = node.stop();
-    assert!(log.contains("run `tidegate user repair shop ann`"), "{log}");
+    let command = "command=\"tidegate user repair shop ann\"";
+    assert!(log.contains(command), "{log}");
     assert!(
         operator
             .succeeds(&["doctor"], "")
