@@ -41,7 +41,9 @@ pub use personal_token::{CreatedPersonalToken, NewPersonalToken};
 use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};
 
 use crate::key::KeyRing;
-use crate::token::{self, Denylist, PersonalTokens, RefreshTokens, Segments, TokenCache};
+use crate::token::{
+    self, Denylist, PersonalTokens, RefreshTokens, Segments, TokenCache, TokenHash,
+};
 use crate::{
     Claims, ClientDirectory, Error, GuestRequest, Ports, Result, Settings, TokenError,
     TokenRequest, TokenResponse,
@@ -209,17 +211,17 @@ impl Issuer {
         if token.len() > token::MAX_LENGTH {
             return Err(Error::InvalidToken(TokenError::TooLong));
         }
-        let malformed = || Error::InvalidToken(TokenError::Malformed);
-        let (signed, signature) = token.rsplit_once('.').ok_or_else(malformed)?;
-        if let Some(claims) = self.cache.get(signed, signature) {
+        let hash = TokenHash::of(token);
+        if let Some(claims) = self.cache.get(&hash) {
             return Ok(claims);
         }
+        let malformed = || Error::InvalidToken(TokenError::Malformed);
         let segments = Segments::split(token).ok_or_else(malformed)?;
         let time = (self.ports.clock.now(), self.settings.lifetimes.leeway);
         let claims = token::decode_access(&segments, &self.ring(), self.settings.issuer(), time)
             .map_err(Error::InvalidToken)?;
         let claims = Arc::new(claims);
-        self.cache.insert(signed, signature, &claims);
+        self.cache.insert(hash, &claims);
         Ok(claims)
     }
 

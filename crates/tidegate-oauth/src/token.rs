@@ -11,7 +11,7 @@ pub use access::{Claims, MemberClaims};
 pub use response::TokenResponse;
 
 pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};
-pub(crate) use cache::{Denylist, TokenCache};
+pub(crate) use cache::{Denylist, TokenCache, TokenHash};
 pub(crate) use id_token::{IdToken, IdTokenHint, UserClaims, subject};
 pub(crate) use personal::PersonalTokens;
 pub(crate) use refresh::{RefreshClaims, RefreshTokens};

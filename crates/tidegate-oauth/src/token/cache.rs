@@ -4,17 +4,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use ring::digest;
 use tidegate_identity::{SessionId, Timestamp};
 
 use super::Claims;
 use crate::settings::DENYLIST_OVERLAP;
 use crate::{EndedSession, Lifetimes};
 
-/// Verified tokens, by their signature.
+/// The claims of verified tokens, by the SHA-256 of the token.
 ///
-/// A lookup compares the whole token, so a token with the same signature but other claims is not
-/// found. Only verified tokens are inserted, so callers cannot fill the cache with invalid tokens.
-/// Two generations bound the size: when the young generation is full, it replaces the old
+/// The hash covers the claims and the signature, so a token with the same signature but other claims
+/// is not found. The text of a token is several times as long as its hash, and is a credential, so
+/// it is not kept. Only verified tokens are inserted, so callers cannot fill the cache with invalid
+/// tokens. Two generations bound the size: when the young generation is full, it replaces the old
 /// generation.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
@@ -25,14 +27,21 @@ pub(crate) struct TokenCache {
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<Box<str>, CachedToken>,
-    old: HashMap<Box<str>, CachedToken>,
+    young: HashMap<TokenHash, Arc<Claims>>,
+    old: HashMap<TokenHash, Arc<Claims>>,
 }
 
-#[derive(Clone, Debug)]
-struct CachedToken {
-    signed: Box<str>,
-    claims: Arc<Claims>,
+/// The SHA-256 of a whole token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// The hash of a token.
+    pub(crate) fn of(token: &str) -> Self {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
+        Self(hash)
+    }
 }
 
 impl TokenCache {
@@ -46,31 +55,30 @@ impl TokenCache {
 
     /// The claims of a token that was verified before. A token found in the old generation is added
     /// to the young generation.
-    pub(crate) fn get(&self, signed: &str, signature: &str) -> Option<Arc<Claims>> {
+    pub(crate) fn get(&self, token: &TokenHash) -> Option<Arc<Claims>> {
         let generations = self
             .generations
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let hit = |entry: &&CachedToken| *entry.signed == *signed;
-        if let Some(entry) = generations.young.get(signature).filter(hit) {
-            return Some(Arc::clone(&entry.claims));
+        if let Some(claims) = generations.young.get(token) {
+            return Some(Arc::clone(claims));
         }
-        let entry = generations.old.get(signature).filter(hit)?.clone();
+        let claims = Arc::clone(generations.old.get(token)?);
         drop(generations);
-        let claims = Arc::clone(&entry.claims);
-        self.keep(signature, entry);
+        self.insert(*token, &claims);
         Some(claims)
     }
 
     /// Adds a verified token.
-    pub(crate) fn insert(&self, signed: &str, signature: &str, claims: &Arc<Claims>) {
-        self.keep(
-            signature,
-            CachedToken {
-                signed: signed.into(),
-                claims: Arc::clone(claims),
-            },
-        );
+    pub(crate) fn insert(&self, token: TokenHash, claims: &Arc<Claims>) {
+        let mut generations = self
+            .generations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if generations.young.len() >= self.half && !generations.young.contains_key(&token) {
+            generations.old = std::mem::take(&mut generations.young);
+        }
+        generations.young.insert(token, Arc::clone(claims));
     }
 
     /// Clears the cache. Must be called after a key was deleted.
@@ -79,17 +87,6 @@ impl TokenCache {
             .generations
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Generations::default();
-    }
-
-    fn keep(&self, signature: &str, entry: CachedToken) {
-        let mut generations = self
-            .generations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if generations.young.len() >= self.half && !generations.young.contains_key(signature) {
-            generations.old = std::mem::take(&mut generations.young);
-        }
-        generations.young.insert(signature.into(), entry);
     }
 }
 
@@ -177,19 +174,20 @@ mod tests {
     #[test]
     fn a_cached_signature_with_other_claims_is_no_hit() {
         let cache = TokenCache::new(8);
-        cache.insert("header.payload", "signature", &claims("a"));
-        assert_eq!(cache.get("header.payload", "signature").unwrap().id, "a");
-        assert_eq!(cache.get("header.forged", "signature"), None);
+        cache.insert(TokenHash::of("header.payload.signature"), &claims("a"));
+        let found = |token| cache.get(&TokenHash::of(token));
+        assert_eq!(found("header.payload.signature").unwrap().id, "a");
+        assert_eq!(found("header.forged.signature"), None);
     }
 
     #[test]
     fn the_cache_stays_within_its_capacity_and_keeps_used_entries() {
         let cache = TokenCache::new(8);
         for number in 0..100 {
-            let signature = number.to_string();
-            cache.insert("signed", &signature, &claims(&signature));
+            let token = number.to_string();
+            cache.insert(TokenHash::of(&token), &claims(&token));
             assert!(
-                cache.get("signed", "0").is_some(),
+                cache.get(&TokenHash::of("0")).is_some(),
                 "token 0 is used all the time"
             );
         }
@@ -201,13 +199,11 @@ mod tests {
     fn the_tokens_of_ten_thousand_users_stay_cached() {
         let settings = crate::Settings::new("https://example.com").unwrap();
         let cache = TokenCache::new(settings.token_cache);
-        let signatures: Vec<_> = (0..10_000).map(|number| number.to_string()).collect();
-        for signature in &signatures {
-            cache.insert("signed", signature, &claims(signature));
+        let tokens: Vec<_> = (0..10_000).map(|number| number.to_string()).collect();
+        for token in &tokens {
+            cache.insert(TokenHash::of(token), &claims(token));
         }
-        let mut found = signatures
-            .iter()
-            .map(|signature| cache.get("signed", signature));
+        let mut found = tokens.iter().map(|token| cache.get(&TokenHash::of(token)));
         assert!(found.all(|claims| claims.is_some()));
     }
 }
