@@ -139,7 +139,7 @@ fn small_ring() -> Setup {
 #[tokio::test]
 async fn an_outage_while_a_cursor_resumes_makes_no_gap() {
     let setup = small_ring();
-    let fixture = Fixture::with("feed_outage", &setup).await;
+    let fixture = Fixture::with("feed_resume_outage", &setup).await;
     let timeout = LogError::TimedOut {
         what: "opening a slot".to_owned(),
         limit: Duration::from_secs(5),
