@@ -86,7 +86,13 @@ async fn bad_members_of_a_user_are_named() {
             },
         ),
     ];
-    let addresses = ["nobody", "a b@c", "a@b.example,c@d.example", "a..b@c.example", "a@c."];
+    let addresses = [
+        "nobody",
+        "a b@c",
+        "a@b.example,c@d.example",
+        "a..b@c.example",
+        "a@c.",
+    ];
     let addresses = addresses.map(|email| {
         let email = Some(email.to_owned());
         ("email", NewUser { email, ..new() })
