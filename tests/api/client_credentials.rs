@@ -38,6 +38,16 @@ async fn a_confidential_client_acts_as_its_service_user() {
     );
     let token = answer["access_token"].as_str().unwrap();
     assert_eq!(current_user(token).await, (200, json!("demo/alice")));
+    // A personal access token would outlive the client.
+    let refused = demo()
+        .rest_with(
+            Some(token),
+            ("POST", "/api/v4/tokens"),
+            &json!({"name": "nightly"}),
+        )
+        .await;
+    let (status, code, _) = refused.error();
+    assert_eq!((status, code), (403, "INSUFFICIENT_PRIVILEGES"));
     let shown = demo()
         .rest(Some("demo"), ("GET", "/api/v4/clients/cron"), &Value::Null)
         .await;

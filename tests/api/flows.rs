@@ -388,10 +388,17 @@ async fn people_sign_up_where_the_client_allows_it() {
     for bad in [
         query("open-house", "https://evil.example/"),
         query("nobody", CALLBACK),
-        query("open-house", CALLBACK).replace("parentdb=demo", "parentdb=other"),
     ] {
         assert_eq!(browser.get(&bad).await.status, 400, "{bad}");
     }
+    let bad = query("open-house", CALLBACK).replace("parentdb=demo", "parentdb=other");
+    let page = browser.get(&bad).await;
+    assert_eq!(page.status, 400);
+    assert!(
+        page.text.contains("the parentdb is malformed"),
+        "{}",
+        page.text
+    );
     let page = browser.get(&query("open-house", CALLBACK)).await;
     let fields = |name, password| {
         [

@@ -192,6 +192,11 @@ async fn what_a_new_token_may_not_be_is_refused_by_name() {
         (json!({"name": "x", "scopes": "read"}), "`scopes`"),
         (json!({"name": "x", "scopes": []}), "`scopes`"),
         (json!({"name": "x", "scopes": [""]}), "`scopes`"),
+        // The scopes of OpenID Connect narrow nothing.
+        (
+            json!({"name": "x", "scopes": ["openid"]}),
+            "`scopes`: expected one scope or more of read",
+        ),
         (json!({"name": "x", "user": "demo"}), "`user`"),
     ] {
         let refused = call(demo(), &own, Method::POST, PATH, &body).await;
@@ -386,7 +391,11 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
 fn check_refused_commands(operator: &Operator, id: &str) {
     let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
     assert!(reported.contains("there is no token"), "{reported}");
-    for (scopes, expected) in [("read,root", "--scopes root: "), ("", "one scope or more")] {
+    for (scopes, expected) in [
+        ("read,root", "--scopes root: "),
+        ("", "one scope or more"),
+        ("openid", "one scope or more"),
+    ] {
         let wrong = ["token", "create", "shop", "shop", "x", "--scopes", scopes];
         let (_, reported) = operator.fails(&wrong, "");
         assert!(reported.contains(expected), "{scopes}: {reported}");

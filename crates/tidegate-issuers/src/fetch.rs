@@ -103,7 +103,13 @@ impl Fetch {
         let expected = "a discovery document";
         let found: Result<Discovery, FetchError> = self.get(&url, expected).await;
         let found = match (found, oauth_metadata_url(base)) {
-            (Err(FetchError::Request { .. }), Some(url)) => self.get(&url, expected).await?,
+            (Err(error @ FetchError::Request { .. }), Some(url)) => {
+                match self.get(&url, expected).await {
+                    // The operator knows the first document, which most issuers have.
+                    Err(FetchError::Request { .. }) => return Err(error),
+                    found => found?,
+                }
+            }
             (found, _) => found?,
         };
         if found.issuer.trim_end_matches('/') != base {

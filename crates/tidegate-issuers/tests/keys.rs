@@ -124,9 +124,9 @@ async fn documents_that_cannot_be_used_are_reported() {
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let signer = Signer::new("a");
-    // Without a discovery document, the metadata of OAuth are requested. The server has none.
-    let discovery = "/.well-known/openid-configuration";
-    for (path, response) in [("/keys", "302 Found"), (discovery, "404 Not Found")] {
+    // Without a discovery document, the metadata of OAuth are requested. The server has none, and
+    // the error is that of the discovery document.
+    for path in ["/keys", "/.well-known/openid-configuration"] {
         let server = IssuerServer::start(&[&signer]).await;
         server.redirect(path);
         let issuer = server.issuer(json!({}));
@@ -134,12 +134,12 @@ async fn redirects_are_not_followed() {
             .await
             .unwrap_err();
         let text = unavailable(error).to_string();
-        let expected = format!("the response is {response}");
+        let expected = format!("{path}: the response is 302 Found");
         assert!(text.contains(&expected), "{text}");
         assert_eq!(server.requests(), 2, "{path}: the redirect was followed");
         let kind = issuer.failure().unwrap().kind();
         assert!(
-            !kind.contains(&server.url) && !kind.contains(&response[..3]),
+            !kind.contains(&server.url) && !kind.contains("302"),
             "{kind}"
         );
     }

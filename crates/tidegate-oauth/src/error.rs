@@ -119,10 +119,12 @@ pub enum Error {
     /// error code for this case.
     #[error("unknown client")]
     UnknownGuestClient,
-    /// The secret of a confidential client is wrong or missing, or a public client asks for
-    /// something that requires a secret.
+    /// The secret of a confidential client is wrong or missing.
     #[error("client authentication failed")]
     ClientNotAuthenticated,
+    /// A public client requests something that requires a secret.
+    #[error("the client is public")]
+    PublicClient,
     /// The refresh token is forged, expired, revoked, issued to another client, or presented after
     /// a later token of its session.
     #[error("invalid refresh token")]

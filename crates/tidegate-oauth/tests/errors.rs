@@ -37,6 +37,7 @@ fn samples() -> Vec<Error> {
         Error::UnknownClient,
         Error::UnknownGuestClient,
         Error::ClientNotAuthenticated,
+        Error::PublicClient,
         Error::InvalidRefreshToken,
         Error::NoDefaultUser,
         Error::WrongMasterKey,

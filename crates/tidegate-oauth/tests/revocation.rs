@@ -190,11 +190,17 @@ async fn introspection_sees_revocations_of_other_nodes_at_once() {
 async fn introspection_needs_a_client_with_a_secret() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
-    for client in ["app", "server"] {
+    for (client, expected) in [
+        ("app", "the client is public"),
+        ("server", "the client secret"),
+    ] {
         let answer = api
             .issuer
             .introspect(about(client, &tokens.access_token), HERE)
             .await;
-        assert_eq!(answer.unwrap_err().kind(), ErrorKind::Client, "{client}");
+        let error = answer.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Client, "{client}");
+        let text = error.description();
+        assert!(text.contains(expected), "{client}: {text}");
     }
 }

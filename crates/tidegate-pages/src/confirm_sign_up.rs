@@ -1,6 +1,6 @@
 //! `/signup/confirm`: the link in the message that confirms a sign-up.
 
-use http::Response;
+use http::{Response, StatusCode};
 use tidegate_identity::{Error as IdentityError, NewUser};
 use tidegate_oauth::{Client, Error};
 
@@ -43,9 +43,16 @@ where
             Err(Error::Identity(IdentityError::InvalidLink)) => {
                 return Ok(invalid_link_page(&context));
             }
-            // Most likely, a parallel request with the same link has created the user. The form
-            // shows the error.
-            Err(error) => refused = Some(FormError::of("", error)?),
+            Err(error) => {
+                let mut error = FormError::of("", error)?;
+                if error.status == StatusCode::CONFLICT {
+                    // Most likely, a parallel request with the same link has created the user.
+                    "This name is taken. If you have confirmed already, sign in; otherwise sign \
+                     up again with another name."
+                        .clone_into(&mut error.message.text);
+                }
+                refused = Some(error);
+            }
         }
     }
     let (here, token) = (context.request_path(), context.token());

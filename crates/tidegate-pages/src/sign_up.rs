@@ -25,7 +25,11 @@ where
     let (client, redirect_uri) = client.map_err(request_error)?;
     let parent = context.parameter("parentdb");
     if parent.is_some_and(|parent| !client.belongs_to(parent)) {
-        return Err(request_error(Error::ForeignDatabase));
+        let wrong = IdentityError::Malformed {
+            part: "parentdb",
+            expected: "the database of the client",
+        };
+        return Err(request_error(wrong.into()));
     }
     if !client.allow_signup || !context.app.allows_sign_up() {
         return Err(ApiError::sign_up_closed());

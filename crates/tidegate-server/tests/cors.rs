@@ -67,6 +67,8 @@ async fn a_preflight_has_no_content() {
         "content-type",
         "tidegate-database",
         "prefer",
+        "last-event-id",
+        "tidegate-after",
     ] {
         assert!(
             answer

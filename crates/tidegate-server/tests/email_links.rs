@@ -127,7 +127,9 @@ async fn a_sign_up_link_makes_one_account() {
     );
     api.directory.create_user(taken).await.unwrap();
     let refused = browser.post(&api, (&page, "confirm"), &[]).await;
-    assert_eq!(refused.status, 409, "somebody else was faster");
+    assert_eq!(refused.status, 409, "another person was faster");
+    // The page has no field for another name.
+    assert!(refused.text().contains("sign up again with another name"));
     let zoey = UserKey::new("demo", "zoey");
     api.directory.drop_user(&zoey).await.unwrap();
     let made = browser.post(&api, (&page, "confirm"), &[]).await;

@@ -64,7 +64,7 @@ impl IdentityProviders for TestProviders {
             Ok(ExternalIdentity {
                 issuer: format!("https://{id}.example"),
                 subject: code.to_owned(),
-                verified_email: Some(format!("{code}@example.com")),
+                verified_email: Some(format!("{}@example.com", code.replace('@', "."))),
                 name: Some(code.to_owned()),
             })
         })

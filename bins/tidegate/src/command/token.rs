@@ -26,13 +26,15 @@ pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
 async fn create(new: NewToken, service: &Service) -> Result {
     tenant(service, &new.database).await?;
     for name in &new.scopes {
-        Scopes::parse(name).map_err(|error| {
-            CliError::Usage(format!("--scopes {name}: {}", error.description()))
+        Scopes::parse(name).map_err(|_| {
+            let known = "expected one of read, write, methods, sql and admin";
+            CliError::Usage(format!("--scopes {name}: {known}"))
         })?;
     }
     let scopes = Scopes::parse(&new.scopes.join(" "))?;
-    if scopes == Scopes::UNRESTRICTED && !new.scopes.is_empty() {
-        let text = "--scopes expects one scope or more; without it, the token has all rights";
+    if !scopes.narrows() && !new.scopes.is_empty() {
+        let text = "--scopes expects one scope or more of read, write, methods, sql and admin; \
+                    without it, the token has all rights";
         return Err(CliError::Usage(text.to_owned()));
     }
     let issuer = issuer(service).await?;

@@ -31,7 +31,7 @@ impl ApiError {
             (_, Error::InvalidScope) => Self::new(
                 StatusCode::BAD_REQUEST,
                 "INPUT_VALIDATION_ERROR",
-                format!("`scopes`: {}", error.description()),
+                "`scopes`: expected scopes that your own token has",
             ),
             (_, Error::Identity(IdentityError::DefaultUserTaken)) => Self::new(
                 StatusCode::CONFLICT,

@@ -34,18 +34,31 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Whether this is one address without quotes and comments: atoms with dots between them (RFC 5322,
+/// section 3.2.3) around an `@`. Other text would fail only when the first email is sent.
+fn is_email(text: &str) -> bool {
+    let atoms = |half: &str, marks: &str| {
+        half.split('.').all(|atom| {
+            !atom.is_empty()
+                && atom.chars().all(|c| {
+                    c.is_ascii_alphanumeric()
+                        || marks.contains(c)
+                        || !(c.is_ascii() || c.is_control() || c.is_whitespace())
+                })
+        })
+    };
+    text.len() <= MAX_TEXT_LENGTH
+        && text.rsplit_once('@').is_some_and(|(local, domain)| {
+            atoms(local, "!#$%&'*+-/=?^_`{|}~") && atoms(domain, "-")
+        })
+}
+
 /// Checks the fields of a record. Fails with [`Error::InvalidField`], which names the first
 /// invalid field.
 pub(crate) fn check(user: &User) -> Result<()> {
     let invalid = |field, expected| Err(Error::InvalidField { field, expected });
     check_kind(user)?;
-    let email = |email: &String| {
-        let halves = email.rsplit_once('@');
-        email.len() <= MAX_TEXT_LENGTH
-            && !email.contains(|c: char| c.is_control() || c.is_whitespace())
-            && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
-    };
-    if !user.email.as_ref().is_none_or(email) {
+    if !user.email.as_deref().is_none_or(is_email) {
         return invalid("email", "an e-mail address");
     }
     let properties = user.properties.as_ref().map(serde_json::to_vec);

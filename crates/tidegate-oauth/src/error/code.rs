@@ -73,7 +73,9 @@ impl Error {
             | Self::ForeignDatabase
             | Self::ForeignToken
             | Self::SecondFactorNeeded => ("unauthorized_client", InvalidRequest),
-            Self::UnknownClient | Self::ClientNotAuthenticated => ("invalid_client", Client),
+            Self::UnknownClient | Self::ClientNotAuthenticated | Self::PublicClient => {
+                ("invalid_client", Client)
+            }
             Self::UnknownGuestClient => ("invalid_grant", Client),
             Self::SecondFactorMissing
             | Self::InvalidCode

@@ -79,6 +79,7 @@ impl Error {
                 "there is no client with this client_id"
             }
             Self::ClientNotAuthenticated => "the client secret is wrong or missing",
+            Self::PublicClient => "this needs a confidential client, and the client is public",
             Self::InvalidRefreshToken => "the refresh token is invalid, expired or revoked",
             Self::NoDefaultUser => "No default user found",
             Self::KeyTooYoung { .. } => "the next key has not been published for long enough",

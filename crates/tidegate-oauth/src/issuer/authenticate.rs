@@ -102,7 +102,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Does the same as [`authenticate`](Self::authenticate), but refuses public clients.
+    /// Does the same as [`authenticate`](Self::authenticate), but refuses public clients with
+    /// [`Error::PublicClient`].
     pub(crate) async fn authenticate_confidential(
         &self,
         client: &Client,
@@ -110,7 +111,7 @@ impl Issuer {
         address: Option<IpAddr>,
     ) -> Result<()> {
         if client.authentication == ClientAuthentication::Public {
-            return Err(Error::ClientNotAuthenticated);
+            return Err(Error::PublicClient);
         }
         self.authenticate(client, credentials, address).await
     }

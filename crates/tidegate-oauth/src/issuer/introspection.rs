@@ -41,8 +41,8 @@ impl Issuer {
     /// reported as inactive. Unknown tokens and tokens of other tenants are reported as inactive,
     /// without a reason.
     ///
-    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], also for every public
-    /// client.
+    /// Errors: [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`],
+    /// [`Error::PublicClient`].
     pub async fn introspect(
         &self,
         request: TokenManagementRequest,

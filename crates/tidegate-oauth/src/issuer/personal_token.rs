@@ -67,9 +67,9 @@ impl Issuer {
     /// Creates a personal access token of the caller.
     ///
     /// Errors: [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a
-    /// user, and for a caller that itself uses a personal access token; [`Error::InvalidScope`] for
-    /// scopes that the caller's token lacks; [`Error::TooManyPersonalTokens`];
-    /// [`IdentityError::InvalidField`].
+    /// user, and for a caller that itself uses a personal access token or the grant
+    /// `client_credentials`; [`Error::InvalidScope`] for scopes that the caller's token lacks;
+    /// [`Error::TooManyPersonalTokens`]; [`IdentityError::InvalidField`].
     pub async fn create_personal_token(
         &self,
         caller: &Claims,
@@ -82,6 +82,11 @@ impl Issuer {
         }
         if caller.client_id.is_empty() {
             return refused("a personal access token cannot make another one; sign in for that");
+        }
+        let session = self.ports.store.session(caller.session).await?;
+        if session.is_some_and(|session| session.grant == GrantKind::ClientCredentials) {
+            // The token would live on when the client is dropped or its secret is rotated.
+            return refused("a client with its own credentials makes no tokens; sign in for that");
         }
         let scopes = caller.scopes.narrowed_to(new.scopes)?;
         let key = UserKey::new(&caller.database, &caller.user);

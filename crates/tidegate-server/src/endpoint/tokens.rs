@@ -123,15 +123,16 @@ fn read(mut members: ObjectMembers) -> Result<NewPersonalToken, ApiError> {
     })
 }
 
-/// The scopes in the member `scopes`. An empty list is refused, because a token without scopes
-/// would have all rights of the user.
+/// The scopes in the member `scopes`. A list without a scope that narrows is refused, because the
+/// token would have all rights of the user.
 fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     rest::each("scopes", names, |name| {
-        Scopes::parse(name).map_err(|error| error.description())
+        Scopes::parse(name).map_err(|_| "expected one of read, write, methods, sql and admin")
     })?;
     let scopes = Scopes::parse(&names.join(" ")).map_err(ApiError::from_accounts)?;
-    if scopes == Scopes::UNRESTRICTED {
-        let wrong = "`scopes`: expected one scope or more; without it, those of your own token";
+    if !scopes.narrows() {
+        let wrong = "`scopes`: expected one scope or more of read, write, methods, sql and admin; \
+                     without it, those of your own token";
         return Err(ApiError::input(wrong));
     }
     Ok(scopes)
