@@ -102,6 +102,36 @@ async fn views_are_written_where_postgresql_can() {
     );
 }
 
+#[tokio::test]
+async fn a_write_that_a_rule_replaces_by_another_command_returns_no_rows() {
+    run(
+        "create table gql_archived (id int primary key, parent int references gql_archived,
+             gone bool not null default false);
+         create rule gql_archive as on delete to gql_archived do instead
+             update gql_archived set gone = true where id = old.id returning old.*;
+         insert into gql_archived values (1), (2, 1), (3, 1), (4, 1), (5, 1);
+         alter table gql_archived owner to demo",
+    )
+    .await;
+    settled(Some("demo"), "{ getGqlArchived { id } }").await;
+    // One row; a list of rows; a row whose relationships would be read afterwards; two root fields.
+    for delete in [
+        "x: deleteGqlArchived(id: 2) { id }",
+        "x: deleteGqlArchived(where: {id: {in: [3]}}) { id }",
+        "x: deleteGqlArchived(id: 4) { gqlArchived { id } }",
+        "y: updateGqlArchived(id: 1, data: {parent: 1}) { id } x: deleteGqlArchived(id: 5) { id }",
+    ] {
+        let found = data("demo", &format!("mutation {{ {delete} }}"), json!({})).await;
+        assert_eq!(found["x"], json!([]), "{delete}");
+    }
+    let query = "{ getGqlArchived(where: {gone: true}, orderBy: {id: asc}) { id } }";
+    let found = data("demo", query, json!({})).await;
+    assert_eq!(
+        found["getGqlArchived"],
+        json!([{"id": "2"}, {"id": "3"}, {"id": "4"}, {"id": "5"}])
+    );
+}
+
 /// The foreign table uses `postgres_fdw`, which comes with PostgreSQL, and refers to the same
 /// cluster.
 #[tokio::test]
