@@ -139,7 +139,7 @@ async fn a_write_that_a_rule_replaces_by_another_command_returns_no_rows() {
              gone bool not null default false);
          create rule gql_archive as on delete to gql_archived do instead
              update gql_archived set gone = true where id = old.id returning old.*;
-         insert into gql_archived values (1), (2, 1), (3, 1), (4, 1), (5, 1);
+         insert into gql_archived values (1, null), (2, 1), (3, 1), (4, 1), (5, 1);
          alter table gql_archived owner to demo",
     )
     .await;
