@@ -102,6 +102,66 @@ async fn views_are_written_where_postgresql_can() {
     );
 }
 
+/// A query of a table shows the rows of the tables that inherit from it, and their keys may repeat
+/// its own. A foreign key references its own rows only.
+#[tokio::test]
+async fn a_row_that_inherits_the_key_of_a_referenced_row_is_not_related() {
+    run("create table gql_city (id int primary key, name text);
+         create table gql_capital (country text) inherits (gql_city);
+         create table gql_station (id int primary key, city int references gql_city);
+         insert into gql_city values (1, 'own'), (2, 'other');
+         insert into gql_capital values (1, 'inherited', 'x');
+         insert into gql_station values (1, 1), (2, 2);
+         alter table gql_city owner to demo; alter table gql_capital owner to demo;
+         alter table gql_station owner to demo")
+    .await;
+    settled(Some("demo"), "{ getGqlStation { id } }").await;
+    let query = "{ getGqlCityAggregate { count } none: getGqlStation(where: {gqlCity: {name: \"inherited\"}}) { id } getGqlStation(orderBy: {id: asc}) { id gqlCity { name } } }";
+    let stations = json!([
+        {"id": "1", "gqlCity": {"name": "own"}},
+        {"id": "2", "gqlCity": {"name": "other"}},
+    ]);
+    assert_eq!(
+        data("demo", query, json!({})).await,
+        json!({"getGqlCityAggregate": [{"count": 3}], "none": [], "getGqlStation": stations})
+    );
+    let write = "mutation { updateGqlStation(where: {id: {gt: 0}, gqlCity: {}}, data: {city: 1}) { gqlCity { name } } }";
+    assert_eq!(
+        data("demo", write, json!({})).await["updateGqlStation"],
+        json!([{"gqlCity": {"name": "own"}}, {"gqlCity": {"name": "own"}}])
+    );
+}
+
+#[tokio::test]
+async fn a_write_that_a_rule_replaces_by_another_command_returns_no_rows() {
+    run(
+        "create table gql_archived (id int primary key, parent int references gql_archived,
+             gone bool not null default false);
+         create rule gql_archive as on delete to gql_archived do instead
+             update gql_archived set gone = true where id = old.id returning old.*;
+         insert into gql_archived values (1, null), (2, 1), (3, 1), (4, 1), (5, 1);
+         alter table gql_archived owner to demo",
+    )
+    .await;
+    settled(Some("demo"), "{ getGqlArchived { id } }").await;
+    // One row; a list of rows; a row whose relationships would be read afterwards; two root fields.
+    for delete in [
+        "x: deleteGqlArchived(id: 2) { id }",
+        "x: deleteGqlArchived(where: {id: {in: [3]}}) { id }",
+        "x: deleteGqlArchived(id: 4) { gqlArchived { id } }",
+        "y: updateGqlArchived(id: 1, data: {parent: 1}) { id } x: deleteGqlArchived(id: 5) { id }",
+    ] {
+        let found = data("demo", &format!("mutation {{ {delete} }}"), json!({})).await;
+        assert_eq!(found["x"], json!([]), "{delete}");
+    }
+    let query = "{ getGqlArchived(where: {gone: true}, orderBy: {id: asc}) { id } }";
+    let found = data("demo", query, json!({})).await;
+    assert_eq!(
+        found["getGqlArchived"],
+        json!([{"id": "2"}, {"id": "3"}, {"id": "4"}, {"id": "5"}])
+    );
+}
+
 /// The foreign table uses `postgres_fdw`, which comes with PostgreSQL, and refers to the same
 /// cluster.
 #[tokio::test]

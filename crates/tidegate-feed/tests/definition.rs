@@ -182,6 +182,34 @@ async fn a_renamed_table_ends_its_subscriptions() {
 }
 
 #[tokio::test]
+async fn subscriptions_of_a_table_that_another_replaces_end_without_a_change() {
+    let fixture = Fixture::new("feed_replaced").await;
+    fixture
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY); \
+             CREATE SCHEMA s; CREATE TABLE s.v (id int PRIMARY KEY); \
+             GRANT USAGE ON SCHEMA s TO PUBLIC; GRANT SELECT ON t, u TO PUBLIC",
+        )
+        .await;
+    let mut replaced = fixture.all("t", &["id"]).await;
+    let mut moved = fixture.all("u", &["id"]).await;
+    fixture
+        .run(
+            "BEGIN; ALTER TABLE t RENAME TO old; ALTER TABLE u SET SCHEMA s; \
+             ALTER TABLE s.v RENAME TO t; ALTER TABLE s.t SET SCHEMA public; COMMIT",
+        )
+        .await;
+    for (listener, name) in [(&mut replaced, "public.old"), (&mut moved, "s.u")] {
+        match listener.next().await {
+            Item::Ended(Ended::Changed { problem }) => {
+                assert!(problem.contains(name), "{problem}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_label_that_was_renamed_twice_is_not_guessed() {
     let fixture = Fixture::new("feed_renamed_twice").await;
     fixture

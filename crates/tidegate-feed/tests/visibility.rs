@@ -281,7 +281,7 @@ async fn cached_results_of_a_policy_are_dropped_with_it() {
 
 #[tokio::test]
 async fn a_subscription_under_policies_waits_while_postgresql_is_unreachable() {
-    let (fixture, queries) = QueryLog::fixture("feed_outage", &Setup::without_polls()).await;
+    let (fixture, queries) = QueryLog::fixture("feed_unreachable", &Setup::without_polls()).await;
     let mut alice = fixture.table_with_policy().await;
     // Longer than all retries of a query by the service.
     queries.fail_as_users(25);

@@ -2,7 +2,7 @@
 
 mod operand;
 
-use tidegate_catalog::model::Column;
+use tidegate_catalog::model::{Cardinality, Column, RelationKind};
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_values::{Parameter, Type, operator_schema};
@@ -68,7 +68,11 @@ impl Level<'_> {
                     alias: Alias(TARGET_ALIAS, self.depth),
                     depth: self.depth + 1,
                 };
+                // A foreign key does not reference the rows of tables that inherit from its target.
+                let is_only = relationship.cardinality == Cardinality::One
+                    && far.relation.kind == RelationKind::Table;
                 sql.syntax("exists (select 1 from ")
+                    .syntax(if is_only { "only " } else { "" })
                     .identifier(self.schema.name())
                     .syntax(".")
                     .identifier(&far.relation.name)

@@ -143,6 +143,7 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("lower(title) = 'a'", 1, "`lower` is not a column"),
     ("id = 1x", 6, "not a valid number"),
     ("id = 1.2.3", 6, "not a valid number"),
+    ("albums.id = 1", 7, "`.` has no meaning"),
     ("id = e'a'", 6, "`e`, expected"),
     ("id = $1", 6, "`$` has no meaning"),
     ("title = 'é' and x = 1", 17, "`x` is not a column"),

@@ -207,6 +207,13 @@ fn objects_and_arrays_are_no_scalars() {
         &Type::INT4_ARRAY,
         "`params.p[0]` is not a int4: an object",
     );
+    for json in ["{\"a\":1}", "\"(1,x)\""] {
+        fails(
+            json,
+            &Type::RECORD,
+            "`params.p` is not a record: the statement does not tell the composite type, expected its name in `type_hints`",
+        );
+    }
 }
 
 #[test]

@@ -143,6 +143,16 @@ impl Subscriber {
         self.predicate.as_ref()?.equality()
     }
 
+    /// The reason why the subscription must end if its table now has this schema and name; `None`
+    /// if they have not changed.
+    pub(crate) fn renamed(&self, schema: &str, name: &str) -> Option<Ended> {
+        let (old_schema, old_name) = &self.name;
+        let is_renamed = (&**old_schema, &**old_name) != (schema, name);
+        is_renamed.then(|| Ended::Changed {
+            problem: format!("the table was renamed to {schema}.{name}"),
+        })
+    }
+
     /// Binds the filter to a schema. Returns `None` if the subscription has no filter.
     ///
     /// # Errors
@@ -152,13 +162,8 @@ impl Subscriber {
         &self,
         schema: &RelationSchema,
     ) -> Result<Option<Arc<BoundPredicate>>, Ended> {
-        let (schema_name, name) = &self.name;
-        if (schema_name, name) != (&schema.schema_name, &schema.name) {
-            let problem = format!(
-                "the table was renamed to {}.{}",
-                schema.schema_name, schema.name
-            );
-            return Err(Ended::Changed { problem });
+        if let Some(ended) = self.renamed(&schema.schema_name, &schema.name) {
+            return Err(ended);
         }
         let Some(predicate) = &self.predicate else {
             return Ok(None);

@@ -280,6 +280,12 @@ async fn update_all(updates: Vec<RlsUpdate>) {
 
 /// The reason why a subscription must end; `None` if it may continue.
 fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> Option<Ended> {
+    // A renamed table may never change again, so the change log may never describe it again.
+    let renamed = privileges.as_ref().ok();
+    let renamed = renamed.and_then(|table| subscriber.renamed(&table.schema, &table.name));
+    if renamed.is_some() {
+        return renamed;
+    }
     match privileges {
         Ok(privileges) if !privileges.may_read(&subscriber.columns) => {
             let missing = subscriber.columns.iter().find(|name| {

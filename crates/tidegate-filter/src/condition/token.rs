@@ -87,7 +87,8 @@ impl<'a> Lexer<'a> {
             let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '$'));
             return Ok(ConditionTokenKind::Word(word.to_owned()));
         }
-        if first.is_ascii_digit() || matches!(first, '-' | '+' | '.') {
+        let is_fraction = first == '.' && self.rest[1..].starts_with(|c: char| c.is_ascii_digit());
+        if first.is_ascii_digit() || matches!(first, '-' | '+') || is_fraction {
             return self.number();
         }
         let symbol = SYMBOLS

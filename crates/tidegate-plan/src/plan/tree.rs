@@ -297,6 +297,9 @@ impl RowSink for TreeSink<'_> {
                 }
                 Ok(())
             }
+            // A rule may replace the write by a command of another kind. PostgreSQL then describes
+            // no columns and returns no rows.
+            Task::Write(_) | Task::Done if columns.is_empty() => Ok(()),
             Task::Write(_) | Task::Done => match self.levels.first_mut() {
                 Some(level) => level.rows.columns(|at| columns.get(at)),
                 None => Ok(()),

@@ -22,7 +22,7 @@ use crate::row::{Expression, Program};
 pub(crate) use aggregate::aggregate;
 pub(crate) use insert::{InsertGroup, groups, insert, locate, require_given, require_text};
 pub(crate) use layout::Layout;
-use name::{cast, column, joined_by, relation, type_name};
+use name::{cast, column, joined_by, referenced, relation, type_name};
 pub(crate) use nested::{Limit, NestedLevel, has_equal_bytes, nested};
 pub(crate) use page::{Page, is_single, number};
 pub(crate) use parents::{ParentLevel, Parents};
@@ -77,7 +77,7 @@ fn joins(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for join in &program.joins {
         let target = program.tables[join.to];
         sql.syntax(" left join ");
-        relation(schema, target, join.to, sql);
+        referenced(schema, target, join.to, sql);
         sql.syntax(" on ");
         let (from, to) = (
             schema.relation(program.tables[join.from]),

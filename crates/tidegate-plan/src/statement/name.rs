@@ -1,6 +1,6 @@
 //! Writes the names of relations, columns, types and operators.
 
-use tidegate_catalog::model::Column;
+use tidegate_catalog::model::{Column, RelationKind};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_values::{Type, operator_schema};
@@ -11,6 +11,16 @@ use crate::row::Cast;
 pub(crate) fn relation(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
     target(schema, relation, sql);
     sql.syntax(" ").numbered("t", table);
+}
+
+/// Appends the relation that a foreign key references, with its alias. Rows of tables that inherit
+/// from it are left out, because a foreign key does not reference them, and the key of one of them
+/// may equal that of a referenced row.
+pub(crate) fn referenced(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
+    if schema.relation(relation).kind == RelationKind::Table {
+        sql.syntax("only ");
+    }
+    self::relation(schema, relation, table, sql);
 }
 
 /// Appends a relation: `"schema"."relation"`.

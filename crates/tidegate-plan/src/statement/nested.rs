@@ -34,7 +34,8 @@ use super::layout::{Item, Layout, LevelLayout};
 use super::parents::Parents;
 use super::raw_keys::{as_text, raw_keys};
 use super::{
-    Page, column, condition, expression, expressions, joined_by, joins, page, relation, type_name,
+    Page, column, condition, expression, expressions, joined_by, joins, page, referenced, relation,
+    type_name,
 };
 use crate::operation::List;
 use crate::row::{Child, KeyKind, Program};
@@ -228,7 +229,7 @@ impl NestedLevel<'_> {
         sql.syntax(" from ");
         self.parents(schema, sql);
         sql.syntax(" join ");
-        relation(schema, self.relation, 0, sql);
+        self.relation(schema, sql);
         sql.syntax(" on ");
         self.matching(schema, child, sql);
         joins(schema, self.program, sql);
@@ -280,7 +281,7 @@ impl NestedLevel<'_> {
                 raw_keys(schema, self.program, sql);
             }
             sql.syntax(" from ");
-            relation(schema, self.relation, 0, sql);
+            self.relation(schema, sql);
             joins(schema, self.program, sql);
             let mut word = " where ";
             if let Some(child) = self.child() {
@@ -297,6 +298,14 @@ impl NestedLevel<'_> {
             page::order(schema.relation(self.relation), wanted, self.page.given, sql);
         };
         page::write(&self.page, sql, select, order);
+    }
+
+    /// Appends the relation of the level.
+    fn relation(&self, schema: &Schema, sql: &mut SqlWriter) {
+        match self.list {
+            Some(_) => relation(schema, self.relation, 0, sql),
+            None => referenced(schema, self.relation, 0, sql),
+        }
     }
 
     /// Appends the column with the index `at` of the level.

@@ -135,6 +135,10 @@ impl Value<'_> {
                 Ok(())
             }
             Type::BYTEA => self.bytes(out),
+            // PostgreSQL reads no text as `record`, so only the caller can say which type is meant.
+            Type::RECORD | Type::RECORD_ARRAY => Err(self.invalid(
+                "the statement does not tell the composite type, expected its name in `type_hints`",
+            )),
             Type::POINT if nested => geometric::point(self, out),
             Type::LINE if nested => geometric::line(self, out),
             Type::LSEG if nested => geometric::segment(self, out),
