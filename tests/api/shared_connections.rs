@@ -9,8 +9,9 @@ use crate::operator::{Operator, text};
 use crate::service::eventually;
 
 const INSERT: &str = "mutation { insertNotes(data: {what: \"x\"}) { who } }";
-/// A trigger that switches to bob without a function of its own. It runs before the statement, and
-/// so before the default of `who` is computed.
+/// A trigger that switches to the role of bob without a function of its own. PostgreSQL runs it before
+/// the first row is computed, so a switch that succeeds is visible in `who`, whose default is
+/// `current_user`.
 const EVIL: &str = "create trigger evil before insert on notes for each statement \
     when (set_config('role', 'shop/bob', true) is null) \
     execute function suppress_redundant_updates_trigger()";
@@ -115,8 +116,8 @@ async fn a_trigger_created_right_after_its_grant_switches_no_user() {
     two.stop();
 }
 
-/// A change that ends the sharing of connections, and how it is reported. In the SQL, `@` stands for
-/// the authenticator.
+/// A change after which users no longer share connections, with the log line and the remedy that the
+/// node must report. The test replaces `@` in the SQL by the name of the authenticator.
 struct Harm {
     sql: &'static str,
     remedy: &'static str,

@@ -1,4 +1,4 @@
-//! What a chain takes of a message that no reader of the same log sends.
+//! Tests how a chain handles malformed messages and messages of another log.
 
 use tidegate_bus::chain::{Chain, Offered};
 use tidegate_bus::message::BusMessage;

@@ -109,7 +109,7 @@ struct Schedule {
     /// Which reader sends the next message. Readers overlap if one takes over from another that was
     /// only frozen, or that NATS has cut off.
     turns: Vec<usize>,
-    /// What the network does with each message.
+    /// For each message, whether the network delivers, loses, repeats or delays it.
     network: Vec<Transport>,
     /// For each message whether JetStream keeps it.
     kept: Vec<bool>,

@@ -40,8 +40,8 @@ struct Account {
 impl ServerUser {
     /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless it
     /// is root, which PostgreSQL refuses. For root it is the owner of the directory `data`, if that
-    /// directory exists and does not belong to root. Otherwise it is the user `postgres`, or the
-    /// user `nobody` if there is no user `postgres`.
+    /// directory exists and does not belong to root. Otherwise it is the user `postgres` if it
+    /// exists, else the unprivileged system user `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

@@ -109,8 +109,8 @@ fn spans(cell: &str) -> Vec<String> {
     spans.map(str::to_owned).collect()
 }
 
-/// The messages in the document, from the second cell of each table row, with the fields in the
-/// third cell. In a message, `…` stands for any text.
+/// The log messages that docs/LOGS.md lists. In each table row, the second cell has the message and
+/// the third cell its fields. `…` in a message matches any text.
 fn documented() -> BTreeSet<Entry> {
     let text = fs::read_to_string(root().join("docs/LOGS.md")).unwrap();
     let mut entries = BTreeSet::new();
