@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{FeedSettings, QueueLimits, Resync};
+use tidegate_feed::{Ended, FeedSettings, Item, QueueLimits, Resync};
 
 use crate::fixture::{Fixture, Setup, listen, listen_within, node};
 
@@ -144,4 +144,20 @@ async fn a_replay_delivers_older_events_before_the_gap() {
     assert_eq!(late.resync().await, Resync::Partitions);
     fixture.run("INSERT INTO t VALUES (30)").await;
     assert_eq!(late.event().await, "+{\"id\":30}");
+}
+
+#[tokio::test]
+async fn a_table_that_becomes_a_partition_ends_its_subscriptions() {
+    let fixture = partitioned("feed_became_partition").await;
+    fixture.run("GRANT SELECT ON full_one TO PUBLIC").await;
+    let mut listener = fixture.all("full_one", &["id"]).await;
+    fixture
+        .run("ALTER TABLE t ATTACH PARTITION full_one FOR VALUES FROM (40) TO (50)")
+        .await;
+    match listener.next().await {
+        Item::Ended(Ended::Changed { problem }) => {
+            assert_eq!(problem, "the table was attached to a partitioned table");
+        }
+        other => panic!("{other:?}"),
+    }
 }

@@ -45,7 +45,8 @@ const COLUMNS: &str = "\
             AND NOT (a.atttypid IN ('pg_catalog.varchar'::pg_catalog.regtype, \
                                     'pg_catalog.bpchar'::pg_catalog.regtype) \
                      AND a.atttypmod BETWEEN 1 AND 500))::text, \
-           pg_catalog.array_position(p.indkey::pg_catalog.int2[], a.attnum)::text \
+           pg_catalog.array_position(p.indkey::pg_catalog.int2[], a.attnum)::text, \
+           c.relispartition::text \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
@@ -64,6 +65,7 @@ mod column {
     pub(super) const IN_REPLICA_IDENTITY: usize = 7;
     pub(super) const MAY_BE_TOASTED: usize = 8;
     pub(super) const KEY_POSITION: usize = 9;
+    pub(super) const IS_PARTITION: usize = 10;
 }
 
 /// Selects a row for each pair of role and table in `:pairs`, if the role may log in. The row says
@@ -335,6 +337,7 @@ impl TableFacts<'_> {
             role_fingerprint: role_fingerprint.into(),
             depends_on_roles: !is_true(of_role, role::GRANTED_DIRECTLY),
             queried_at: self.queried_at,
+            is_partition: is_true(first, column::IS_PARTITION),
             schema,
             name,
         }))

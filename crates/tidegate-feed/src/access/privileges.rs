@@ -24,6 +24,9 @@ pub(crate) struct Privileges {
     /// Whether a change of roles or memberships may change these privileges, even if the table does
     /// not change.
     pub(crate) depends_on_roles: bool,
+    /// Whether the table is a partition. The change log reports changes of its rows as changes of
+    /// the partitioned table.
+    pub(crate) is_partition: bool,
     /// When the query began. The result of a query that began later replaces this one.
     pub(crate) queried_at: Instant,
     /// The policies; `None` if row level security does not apply to the role.

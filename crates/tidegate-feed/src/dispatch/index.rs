@@ -263,6 +263,7 @@ mod tests {
             fingerprint: "".into(),
             role_fingerprint: "".into(),
             depends_on_roles: false,
+            is_partition: false,
             queried_at: Instant::now(),
             policy: None,
         };

@@ -287,6 +287,10 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
         return renamed;
     }
     match privileges {
+        // The change log reports changes of a partition as changes of the partitioned table.
+        Ok(privileges) if privileges.is_partition => Some(Ended::Changed {
+            problem: "the table was attached to a partitioned table".to_owned(),
+        }),
         Ok(privileges) if !privileges.may_read(&subscriber.columns) => {
             let missing = subscriber.columns.iter().find(|name| {
                 !privileges
