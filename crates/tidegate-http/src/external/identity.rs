@@ -209,7 +209,6 @@ fn is_name(record: &IssuerRecord, name: &str) -> bool {
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {
-        id: String::new(),
         session: token.session,
         client_id: String::new(),
         database: token.issuer.record().database.clone(),
@@ -238,9 +237,9 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     }
     let claims = Claims {
         subject: user.subject().into_owned(),
-        member: MemberClaims::of(&user),
+        member: MemberClaims::of(&user).map(Box::new),
         shared: user.default_user,
-        properties: user.properties,
+        properties: user.properties.map(Box::new),
         email: user.email,
         ..claims(token, &user.key.name)
     };
@@ -320,7 +319,7 @@ fn member(
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
         subject: role.clone(),
-        properties: Some(own),
+        properties: Some(Box::new(own)),
         ..claims(token, id)
     };
     Ok(ExternalUser {

@@ -254,9 +254,8 @@ fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
 /// no client.
 fn claims(session: &Session, user: User) -> Claims {
     Claims {
-        member: MemberClaims::of(&user),
+        member: MemberClaims::of(&user).map(Box::new),
         subject: user.subject().into_owned(),
-        id: session.id.to_string(),
         session: session.id,
         client_id: String::new(),
         database: session.user.database.clone(),
@@ -265,7 +264,7 @@ fn claims(session: &Session, user: User) -> Claims {
         shared: user.default_user,
         scopes: session.scopes,
         actor: None,
-        properties: user.properties,
+        properties: user.properties.map(Box::new),
         email: user.email,
         issued_at: session.created_at,
         expires_at: session.closes_at,

@@ -12,11 +12,11 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
-/// The claims of a valid access token. The name of the claim in the token is in parentheses.
+/// The claims of a valid access token. The name of the claim in the token is in parentheses. The
+/// claims are cached for each token, so what few tokens have is boxed, and `jti`, which nothing
+/// reads, is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
-    /// The token's own id (`jti`).
-    pub id: String,
     /// The session that the token belongs to (`sid`).
     pub session: SessionId,
     /// The client that the token was issued to (`client_id`); empty for a personal access token.
@@ -29,7 +29,7 @@ pub struct Claims {
     /// run as. For a member it is `database/name`, because the members of a group share a role.
     pub subject: String,
     /// The private claims of a member; `None` for a user with a role.
-    pub member: Option<MemberClaims>,
+    pub member: Option<Box<MemberClaims>>,
     /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
     /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role
@@ -43,7 +43,7 @@ pub struct Claims {
     /// itself.
     pub actor: Option<String>,
     /// The user's properties.
-    pub properties: Option<Map<String, Value>>,
+    pub properties: Option<Box<Map<String, Value>>>,
     /// The user's email address.
     pub email: Option<String>,
     /// When the token was issued.
@@ -215,9 +215,8 @@ pub(crate) fn decode(
     // ignored, the token could have all rights.
     let scopes = Scopes::parse(&payload.scope).map_err(|_| TokenError::Malformed)?;
     Ok(Claims {
-        member: payload.take_member()?,
+        member: payload.take_member()?.map(Box::new),
         scopes,
-        id: payload.jti,
         session: SessionId::parse(&payload.sid).ok_or(TokenError::Malformed)?,
         client_id: payload.client_id,
         database: payload.database,
@@ -226,7 +225,7 @@ pub(crate) fn decode(
         owner: payload.super_user,
         shared: payload.shared,
         actor: payload.act.map(|actor| actor.sub),
-        properties: payload.properties,
+        properties: payload.properties.map(Box::new),
         email: payload.email,
         issued_at,
         expires_at: Timestamp::from_seconds(payload.exp),

@@ -151,13 +151,12 @@ impl Denylist {
 mod tests {
     use super::*;
 
-    fn claims(id: &str) -> Arc<Claims> {
+    fn claims(user: &str) -> Arc<Claims> {
         Arc::new(Claims {
-            id: id.to_owned(),
             session: SessionId::from_bytes([0; 16]),
             client_id: String::new(),
             database: String::new(),
-            user: String::new(),
+            user: user.to_owned(),
             subject: String::new(),
             member: None,
             owner: false,
@@ -176,7 +175,7 @@ mod tests {
         let cache = TokenCache::new(8);
         cache.insert(TokenHash::of("header.payload.signature"), &claims("a"));
         let found = |token| cache.get(&TokenHash::of(token));
-        assert_eq!(found("header.payload.signature").unwrap().id, "a");
+        assert_eq!(found("header.payload.signature").unwrap().user, "a");
         assert_eq!(found("header.forged.signature"), None);
     }
 
