@@ -13,8 +13,12 @@ use super::stream::Stream;
 
 /// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
-/// The free space in bytes that the receive buffer gets when it is grown for a read.
-const READ: usize = 32 << 10;
+/// The free space in bytes that the receive buffer gets for a read. Most responses are shorter, and
+/// every idle connection keeps its buffer.
+const READ: usize = 8 << 10;
+/// The free space in bytes for the read after one that filled the buffer. A longer read saves system
+/// calls for long responses.
+const LONG_READ: usize = 32 << 10;
 /// The maximum length in bytes of an accepted message. A longer value could not be sent to a client
 /// anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
@@ -167,11 +171,15 @@ impl Channel {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // `read_buf` keeps no state between polls, so a new future for each poll is sufficient.
-        let read = pin!(self.stream.read_buf(self.inbound.read_buffer()));
-        match ready!(read.poll(cx))? {
-            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
-            _ => Poll::Ready(Ok(())),
+        let count = {
+            let read = pin!(self.stream.read_buf(self.inbound.read_buffer()));
+            ready!(read.poll(cx))?
+        };
+        if count == 0 {
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
+        self.inbound.is_full = self.inbound.buffer.len() == self.inbound.buffer.capacity();
+        Poll::Ready(Ok(()))
     }
 
     /// Whether PostgreSQL has closed the stream, or sent data that was not requested, since the
@@ -191,6 +199,8 @@ pub struct Inbound {
     start: usize,
     /// The length of the current message including its header; 0 if there is no current message.
     current: usize,
+    /// Whether the previous read filled the buffer, so that probably more data can be read.
+    is_full: bool,
 }
 
 impl Inbound {
@@ -243,8 +253,11 @@ impl Inbound {
 
     /// The buffer, to which a read appends. It has free space for a read.
     pub fn read_buffer(&mut self) -> &mut BytesMut {
-        if self.buffer.capacity() - self.buffer.len() < READ / 4 {
-            self.buffer.reserve(READ);
+        let read = if self.is_full { LONG_READ } else { READ };
+        let free = self.buffer.capacity() - self.buffer.len();
+        // An empty buffer is reused from its beginning, which costs nothing.
+        if self.buffer.is_empty() || free < read / 4 {
+            self.buffer.reserve(read);
         }
         &mut self.buffer
     }
@@ -341,6 +354,25 @@ mod tests {
             );
             assert!(!inbound.has_more());
         }
+    }
+
+    /// The capacity after reads of these lengths, each of which ends a response.
+    fn capacity_after(reads: impl IntoIterator<Item = usize>) -> usize {
+        let mut inbound = Inbound::default();
+        for length in reads {
+            let buffer = inbound.read_buffer();
+            let fits = length.min(buffer.capacity() - buffer.len());
+            buffer.extend_from_slice(&vec![0; fits]);
+            inbound.is_full = inbound.buffer.len() == inbound.buffer.capacity();
+            inbound.buffer.advance(inbound.buffer.len());
+        }
+        inbound.read_buffer().capacity()
+    }
+
+    #[test]
+    fn short_responses_keep_the_buffer_small_and_long_ones_get_long_reads() {
+        assert_eq!(capacity_after((0..1000).map(|at| at * 7 % 5000)), READ);
+        assert!(capacity_after([READ, 10]) >= LONG_READ);
     }
 
     #[test]
