@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn short_responses_keep_the_buffer_small_and_long_ones_get_long_reads() {
         assert_eq!(capacity_after((0..1000).map(|at| at * 7 % 5000)), READ);
-        assert!(capacity_after([READ, 10]) >= LONG_READ);
+        assert!(capacity_after([READ, 10]) > LONG_READ / 2);
     }
 
     #[test]
