@@ -130,11 +130,11 @@ impl BenchTenant {
         if let Some(refresh) = refresh.filter(|refresh| !refresh.is_empty()) {
             let body = json!({ "grant_type": "refresh_token", "client_id": self.client,
                 "refresh_token": refresh });
-            let answer = self
+            let response = self
                 .post(connection, "/api/v4/oauth", None, (number, &body))
                 .await?;
-            if answer.status == 200 {
-                return pair(&answer);
+            if response.status == 200 {
+                return pair(&response);
             }
         } else {
             self.sign_up(connection, &name(number), number).await?;
@@ -143,15 +143,15 @@ impl BenchTenant {
             let path = format!("/api/v4/users/{}/token", name(number));
             let owner = Some(&*self.owner_token);
             let body = json!({});
-            let answer = self.post(connection, &path, owner, (number, &body)).await?;
-            return Ok((text(&answer, "access_token")?, String::new()));
+            let response = self.post(connection, &path, owner, (number, &body)).await?;
+            return Ok((text(&response, "access_token")?, String::new()));
         }
         let body = json!({ "grant_type": "password", "client_id": self.client,
             "database": self.name, "username": name(number), "password": PASSWORD });
-        let answer = self
+        let response = self
             .post(connection, "/api/v4/oauth", None, (number, &body))
             .await?;
-        pair(&answer)
+        pair(&response)
     }
 
     /// Creates one user. An existing user is not an error.
@@ -173,12 +173,12 @@ impl BenchTenant {
             body["id"] = json!(format!("{}/{name}", self.name));
         }
         let owner = Some(&*self.owner_token);
-        let answer = self
+        let response = self
             .post(connection, "/api/v4/users", owner, (number, &body))
             .await?;
-        match answer.status {
+        match response.status {
             201 | 409 => Ok(()),
-            _ => Err(format!("sign-up of {name}: {}", answer.body).into()),
+            _ => Err(format!("sign-up of {name}: {}", response.body).into()),
         }
     }
 
@@ -204,26 +204,26 @@ impl BenchTenant {
             body.len()
         );
         loop {
-            let answer = connection.ask(request.as_bytes()).await?;
-            match answer.status {
-                429 | 503 => sleep(Duration::from_secs(answer.retry_after.unwrap_or(1))).await,
-                _ => return Ok(answer),
+            let response = connection.ask(request.as_bytes()).await?;
+            match response.status {
+                429 | 503 => sleep(Duration::from_secs(response.retry_after.unwrap_or(1))).await,
+                _ => return Ok(response),
             }
         }
     }
 }
 
-fn pair(answer: &HttpResponse) -> Result<(String, String)> {
+fn pair(response: &HttpResponse) -> Result<(String, String)> {
     Ok((
-        text(answer, "access_token")?,
-        text(answer, "refresh_token")?,
+        text(response, "access_token")?,
+        text(response, "refresh_token")?,
     ))
 }
 
-fn text(answer: &HttpResponse, member: &str) -> Result<String> {
-    let members: Value = serde_json::from_str(&answer.body)?;
+fn text(response: &HttpResponse, member: &str) -> Result<String> {
+    let members: Value = serde_json::from_str(&response.body)?;
     let text = members[member].as_str().map(str::to_owned);
-    text.ok_or_else(|| format!("no {member}: {}", answer.body).into())
+    text.ok_or_else(|| format!("no {member}: {}", response.body).into())
 }
 
 impl Tokens<'_> {

@@ -82,10 +82,10 @@ async fn through(service: &Service) -> Result<()> {
         .await?;
         let started = Instant::now();
         let query = format!("{{ getOwn{round} {{ id t5 {{ name }} }} }}");
-        let answer = ask(service, &query).await?;
+        let response = ask(service, &query).await?;
         times.push(started.elapsed());
-        if answer["errors"] != Value::Null {
-            return Err(answer.to_string().into());
+        if response["errors"] != Value::Null {
+            return Err(response.to_string().into());
         }
         tokio::time::sleep(RELOAD_PAUSE).await;
         let after = cpu(service)?;

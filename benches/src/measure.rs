@@ -265,19 +265,19 @@ async fn check(plan: &Plan) -> Result<()> {
     if connection.exchange(&request).await?.size > MAX_CHECKED_SIZE {
         return Ok(());
     }
-    let answer = connection.ask(&request).await?;
+    let response = connection.ask(&request).await?;
     let wrong = |what: &str| {
-        let body: String = answer.body.chars().take(500).collect();
-        format!("{what}: {} {body}", answer.status)
+        let body: String = response.body.chars().take(500).collect();
+        format!("{what}: {} {body}", response.status)
     };
-    let Ok(json) = serde_json::from_str::<Value>(&answer.body) else {
+    let Ok(json) = serde_json::from_str::<Value>(&response.body) else {
         return Err(wrong("no JSON").into());
     };
     let failed = |json: &Value| json.get("error").is_some() || json.get("errors").is_some();
     let calls = json
         .as_array()
         .is_some_and(|calls| calls.iter().any(failed));
-    if answer.status != 200 || failed(&json) || calls {
+    if response.status != 200 || failed(&json) || calls {
         return Err(wrong("an error").into());
     }
     let fields = json.get("data").and_then(Value::as_object);

@@ -62,12 +62,12 @@ impl Node {
     }
 
     async fn is_ready(&self) -> Result<Option<()>> {
-        let Ok(answer) = send(self.address, "GET /readyz", "", "").await else {
+        let Ok(response) = send(self.address, "GET /readyz", "", "").await else {
             return Ok(None);
         };
-        let checks = answer["checks"].as_object();
+        let checks = response["checks"].as_object();
         let works = checks.is_some_and(|checks| checks.values().all(|check| check == "ok"));
-        Ok((answer["status"] == "ready" && works).then_some(()))
+        Ok((response["status"] == "ready" && works).then_some(()))
     }
 
     /// The CPU time that the node has used, in seconds.

@@ -157,9 +157,9 @@ async fn refresh_in_turn(
     while Instant::now() < end {
         let body = format!("grant_type=refresh_token&client_id=demo-app&refresh_token={token}");
         let sent = Instant::now();
-        let answer = connection.ask(&form(address, "", &body)).await?;
+        let response = connection.ask(&form(address, "", &body)).await?;
         times.push(sent.elapsed());
-        token = refresh_token(&serde_json::from_str(&answer.body)?)?;
+        token = refresh_token(&serde_json::from_str(&response.body)?)?;
     }
     Ok(times)
 }
@@ -254,18 +254,18 @@ async fn sign_in(
              &password=wrong-password"
         );
         let sent = Instant::now();
-        let answer = connection.ask(&form(address, &headers, &body)).await?;
+        let response = connection.ask(&form(address, &headers, &body)).await?;
         let (checked, refused) = tried.get();
-        match answer.status {
+        match response.status {
             400 => {
                 times.push(sent.elapsed());
                 tried.set((checked + 1, refused));
             }
             429 | 503 => {
                 tried.set((checked, refused + 1));
-                sleep(Duration::from_secs(answer.retry_after.unwrap_or(1))).await;
+                sleep(Duration::from_secs(response.retry_after.unwrap_or(1))).await;
             }
-            _ => return Err(answer.body.into()),
+            _ => return Err(response.body.into()),
         }
     }
     Ok(times)
@@ -300,7 +300,7 @@ fn form(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn refresh_token(answer: &Value) -> Result<String> {
-    let token = answer["refresh_token"].as_str();
-    Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
+fn refresh_token(response: &Value) -> Result<String> {
+    let token = response["refresh_token"].as_str();
+    Ok(token.ok_or_else(|| response.to_string())?.to_owned())
 }

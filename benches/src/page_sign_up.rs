@@ -237,10 +237,10 @@ async fn graphql(
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let answer = connection.ask(request.as_bytes()).await?;
-    let mut json: Value = serde_json::from_str(&answer.body)?;
+    let response = connection.ask(request.as_bytes()).await?;
+    let mut json: Value = serde_json::from_str(&response.body)?;
     if json["data"].is_object() {
         return Ok(json["data"].take());
     }
-    Err(answer.body.into())
+    Err(response.body.into())
 }

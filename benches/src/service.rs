@@ -286,9 +286,9 @@ fn pgbench(postmaster: u32) -> Result<PathBuf> {
 
 /// Requests an access token.
 pub(crate) async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
-    let answer = post(address, path, "", body).await?;
-    let token = answer["access_token"].as_str();
-    Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
+    let response = post(address, path, "", body).await?;
+    let token = response["access_token"].as_str();
+    Ok(token.ok_or_else(|| response.to_string())?.to_owned())
 }
 
 /// Posts JSON and reads the response as JSON.
@@ -315,11 +315,11 @@ pub(crate) async fn send(
     );
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
-    if !answer.starts_with("HTTP/1.1 20") && !answer.starts_with("HTTP/1.1 303") {
-        return Err(answer.into());
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    let body = response.split("\r\n\r\n").nth(1).unwrap_or_default();
+    if !response.starts_with("HTTP/1.1 20") && !response.starts_with("HTTP/1.1 303") {
+        return Err(response.into());
     }
-    serde_json::from_str(body).map_err(|_| answer.clone().into())
+    serde_json::from_str(body).map_err(|_| response.clone().into())
 }

@@ -93,10 +93,10 @@ async fn tokens(service: &Service, count: u32) -> Result<Vec<String>> {
              Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}",
                 service.owner_token
             );
-            let answer = connection.ask(request.as_bytes()).await?;
-            let json: Value = serde_json::from_str(&answer.body)?;
+            let response = connection.ask(request.as_bytes()).await?;
+            let json: Value = serde_json::from_str(&response.body)?;
             let token = json["access_token"].as_str().map(str::to_owned);
-            token.ok_or_else(|| answer.body.into())
+            token.ok_or_else(|| response.body.into())
         },
     )
     .await?;

@@ -28,9 +28,9 @@ fn kill(node: &Node, signal: &str) {
 }
 
 async fn readiness(node: &Node) -> (StatusCode, Value) {
-    let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
-    let answer = answer.unwrap();
-    (answer.status(), answer.json().await.unwrap())
+    let response = node.client.get(format!("{}/readyz", node.url)).send().await;
+    let response = response.unwrap();
+    (response.status(), response.json().await.unwrap())
 }
 
 /// Waits until the node has announced its shutdown.
@@ -58,9 +58,9 @@ async fn a_node_serves_on_after_sigterm() {
     let request = node.client.post(format!("{}/api/v4/sql", node.url));
     let request = request.bearer_auth(&token);
     let insert = json!({"q": "insert into orders values (7, 1)"});
-    let answer = request.json(&insert).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert_eq!(answer.headers()["connection"], "close");
+    let response = request.json(&insert).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["connection"], "close");
     let mut late = owner(&node).await;
     let late = late.ask(json!({"q": "select 1 as n"})).await;
     assert_eq!(late["data"], json!([{"n": 1}]), "{late}");
@@ -85,8 +85,8 @@ async fn another_signal_ends_the_delay_and_sigint_has_none() {
     for signals in [&["-TERM", "-TERM"][..], &["-TERM", "-INT"], &["-INT"]] {
         let node = node(&operator, "10m").await;
         let mut socket = owner(&node).await;
-        let answer = socket.ask(json!({"q": "select 1 as n"})).await;
-        assert_eq!(answer["data"], json!([{"n": 1}]), "{answer}");
+        let response = socket.ask(json!({"q": "select 1 as n"})).await;
+        assert_eq!(response["data"], json!([{"n": 1}]), "{response}");
         kill(&node, signals[0]);
         if let [_, again] = signals {
             announced(&node).await;

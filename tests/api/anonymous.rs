@@ -18,8 +18,11 @@ async fn ask(node: &Node, q: &str) -> (u16, Value) {
     (status.as_u16(), body)
 }
 
-fn refused(answer: &(u16, Value)) -> (u16, &str) {
-    (answer.0, answer.1["errorCode"].as_str().unwrap_or_default())
+fn refused(response: &(u16, Value)) -> (u16, &str) {
+    (
+        response.0,
+        response.1["errorCode"].as_str().unwrap_or_default(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,13 +88,13 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
     let mut socket = open_at(&node.url, "/", &[("tidegate-database", "shop")])
         .await
         .unwrap();
-    let answer = socket.ask(json!({"q": "select 1 as one"})).await;
-    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
-    let answer = socket.ask(json!({"q": insert})).await;
+    let response = socket.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(response["data"], json!([{"one": 1}]), "{response}");
+    let response = socket.ask(json!({"q": insert})).await;
     assert_eq!(
-        answer["error"],
+        response["error"],
         "STATEMENT_NOT_ALLOWED".to_lowercase(),
-        "{answer}"
+        "{response}"
     );
 
     set("on");
@@ -116,8 +119,8 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
         ask(&node, select).await.0 == 401
     })
     .await;
-    let answer = socket.ask(json!({"q": "select 1 as one"})).await;
-    assert_eq!(answer["error"], "missing_token", "{answer}");
+    let response = socket.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(response["error"], "missing_token", "{response}");
     let tenants = operator.succeeds(&["tenant", "list"], "");
     assert!(tenants.contains("ANONYMOUS SQL"), "{tenants}");
     for (setting, reported) in [
@@ -151,9 +154,9 @@ fn small_demo(folder: &tempfile::TempDir) -> Service {
 /// Checks that a user's request of 3 MB works, with a response of the same size.
 async fn assert_large_request_works(demo: &Service) {
     let body = json!({"q": "select :v as v", "params": {"v": "x".repeat(3 << 20)}});
-    let answer = demo.sql(Some("alice"), &body).await;
-    let status = answer.status();
-    let text = answer.text().await.unwrap();
+    let response = demo.sql(Some("alice"), &body).await;
+    let status = response.status();
+    let text = response.text().await.unwrap();
     assert!(
         status == 200 && text.len() > 3 << 20,
         "{status}: {text:.300}"
@@ -180,10 +183,10 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
                 stream.write_all(head.as_bytes()).await.unwrap();
                 // Most of the requests are refused while they are being sent.
                 let _ = stream.write_all(&vec![b' '; 4_900_000]).await;
-                let mut answer = Vec::new();
-                let read = stream.read_to_end(&mut answer);
+                let mut response = Vec::new();
+                let read = stream.read_to_end(&mut response);
                 let _ = tokio::time::timeout(TIMEOUT, read).await.unwrap();
-                String::from_utf8_lossy(&answer)
+                String::from_utf8_lossy(&response)
                     .chars()
                     .take(12)
                     .collect::<String>()
@@ -195,16 +198,19 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
     }
     let took = started.elapsed();
     assert!(took < TIMEOUT / 2, "{took:?}");
-    let mut answers: Vec<String> = Vec::new();
+    let mut responses: Vec<String> = Vec::new();
     for upload in uploads {
-        answers.push(upload.await.unwrap());
+        responses.push(upload.await.unwrap());
     }
     for status in ["HTTP/1.1 408", "HTTP/1.1 429"] {
-        assert!(answers.iter().any(|answer| answer == status), "{answers:?}");
+        assert!(
+            responses.iter().any(|response| response == status),
+            "{responses:?}"
+        );
     }
     let others =
-        |answer: &&String| !["HTTP/1.1 408", "HTTP/1.1 429", ""].contains(&answer.as_str());
-    assert_eq!(answers.iter().find(others), None);
+        |response: &&String| !["HTTP/1.1 408", "HTTP/1.1 429", ""].contains(&response.as_str());
+    assert_eq!(responses.iter().find(others), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,11 +219,11 @@ async fn large_anonymous_responses_leave_memory_for_users() {
     let demo = small_demo(&folder);
     let q = "select repeat('x', 1000000) as v from generate_series(1, 30)";
     for _ in 0..4 {
-        let answer = demo
+        let response = demo
             .request(Method::POST, "/api/v4/sql")
             .json(&json!({"q": q}));
-        let answer = answer.send().await.unwrap();
-        assert_eq!(answer.status(), 429);
+        let response = response.send().await.unwrap();
+        assert_eq!(response.status(), 429);
     }
     // The response is as large as the memory budget allows, and is not read.
     let q = "select repeat('x', 1000000) as v from generate_series(1, 8)";

@@ -153,12 +153,12 @@ async fn d1_what_would_shut_others_out_or_load_code_is_refused() {
         "alter database demo set search_path = pg_temp",
     ] {
         for (user, refused) in [(Some("alice"), 403), (None, 401)] {
-            let answer = demo().sql(user, &json!({"q": q})).await;
+            let response = demo().sql(user, &json!({"q": q})).await;
             // The default user may not alter any role.
             let kind = user.is_none() && q.starts_with("alter role");
             let refused = if kind { 403 } else { refused };
-            assert_eq!(answer.status(), refused, "{q}");
-            let error: Value = answer.json().await.unwrap();
+            assert_eq!(response.status(), refused, "{q}");
+            let error: Value = response.json().await.unwrap();
             if kind {
                 assert_eq!(error["errorCode"], "STATEMENT_NOT_ALLOWED", "{q}: {error}");
             } else {
@@ -182,8 +182,8 @@ async fn d2_a_reset_returns_to_the_values_of_the_start() {
         let body = json!([
             {"q": "set timezone = 'Asia/Tokyo'"}, {"q": reset}, {"q": see},
         ]);
-        let answer: Value = demo().sql(Some("alice"), &body).await.json().await.unwrap();
-        assert_eq!(answer[2]["data"], start["data"], "{reset}: {answer}");
+        let response: Value = demo().sql(Some("alice"), &body).await.json().await.unwrap();
+        assert_eq!(response[2]["data"], start["data"], "{reset}: {response}");
     }
 }
 
@@ -200,8 +200,8 @@ async fn d3_and_d4_the_deadline_is_not_the_callers_to_lift() {
     ] {
         let request = demo().request(Method::POST, "/api/v4/sql");
         let request = request.bearer_auth(&token).header("prefer", "wait=1");
-        let answer = TextResponse::of(request.json(&body)).await;
-        let error = answer.error();
+        let response = TextResponse::of(request.json(&body)).await;
+        let error = response.error();
         assert_eq!(error, (504, "STATEMENT_TIMEOUT".to_owned()), "{body}");
     }
 }
@@ -231,9 +231,9 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
         "checkpoint",
     ] {
         for (user, refused) in [(Some("demo"), 403), (Some("alice"), 403), (None, 401)] {
-            let answer = demo().sql(user, &json!({"q": q})).await;
-            let status = answer.status();
-            let error: Value = answer.json().await.unwrap();
+            let response = demo().sql(user, &json!({"q": q})).await;
+            let status = response.status();
+            let error: Value = response.json().await.unwrap();
             let sqlstate = error["sqlstate"].as_str().unwrap_or_default();
             // The attack is also prevented if the extension is missing.
             let absent = ["0A000", "58P01", "42704"].contains(&sqlstate);
@@ -270,16 +270,16 @@ async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
             body["params"] = json!({"x": 1});
         }
         let began = std::time::Instant::now();
-        let answer =
+        let response =
             TextResponse::of(demo().request(Method::POST, "/api/v4/sql").json(&body)).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (400, "INPUT_VALIDATION_ERROR".to_owned()),
             "{}",
             &q[..9]
         );
-        assert!(answer.text.contains(reported), "{}", answer.text);
-        assert!(answer.text.len() < 1000, "{}", answer.text.len());
+        assert!(response.text.contains(reported), "{}", response.text);
+        assert!(response.text.len() < 1000, "{}", response.text.len());
         assert!(began.elapsed().as_secs() < 10);
     }
 }

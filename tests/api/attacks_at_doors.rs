@@ -71,24 +71,24 @@ async fn by_graphql(node: &Node, token: &str, table: &str, attack: bool) -> Stri
     let field = table.replacen('l', "insertL", 1);
     let query = format!("mutation {{ rows: {field}(data: {{attack: {attack}}}) {{ login }} }}");
     let path = "/api/graphql/schema/public";
-    let (_, answer) = node.post(path, Some(token), json!({"query": query})).await;
-    let login = &answer["data"]["rows"][0]["login"];
-    let sqlstate = &answer["errors"][0]["extensions"]["sqlstate"];
-    text([login, sqlstate], &answer)
+    let (_, response) = node.post(path, Some(token), json!({"query": query})).await;
+    let login = &response["data"]["rows"][0]["login"];
+    let sqlstate = &response["errors"][0]["extensions"]["sqlstate"];
+    text([login, sqlstate], &response)
 }
 
 /// Calls a method. Returns the login of the connection, or the SQLSTATE.
 async fn by_call(node: &Node, token: &str, method: &str, attack: bool) -> String {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"a": attack}});
-    let (_, answer) = node.post("/api/v4/call", Some(token), request).await;
-    let login = &answer["result"]["data"][0]["login"];
-    text([login, &answer["error"]["data"]["sqlstate"]], &answer)
+    let (_, response) = node.post("/api/v4/call", Some(token), request).await;
+    let login = &response["result"]["data"][0]["login"];
+    text([login, &response["error"]["data"]["sqlstate"]], &response)
 }
 
 /// The one of two values that is a text.
-fn text(values: [&Value; 2], answer: &Value) -> String {
+fn text(values: [&Value; 2], response: &Value) -> String {
     let text = values.iter().find_map(|value| value.as_str());
-    text.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    text.unwrap_or_else(|| panic!("{response}")).to_owned()
 }
 
 #[tokio::test]

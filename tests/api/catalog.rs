@@ -185,8 +185,8 @@ async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
     }
     let url = format!("{}/api/v4/sql/schema/public", node.url);
     let knows = async |token: &str, table: &str| {
-        let answer = node.client.get(&url).bearer_auth(token).send().await;
-        answer.unwrap().text().await.unwrap().contains(table)
+        let response = node.client.get(&url).bearer_auth(token).send().await;
+        response.unwrap().text().await.unwrap().contains(table)
     };
     // The first response makes each schema one that is in use.
     for (_, _, token) in &tenants {
@@ -230,8 +230,8 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     let token = tokens["access_token"].as_str().unwrap();
     let url = format!("{}/api/v4/sql/schema/public", node.url);
     let knows = async |table: &str| {
-        let answer = node.client.get(&url).bearer_auth(token).send().await;
-        answer.unwrap().text().await.unwrap().contains(table)
+        let response = node.client.get(&url).bearer_auth(token).send().await;
+        response.unwrap().text().await.unwrap().contains(table)
     };
     assert!(!knows("orders").await);
     let inside = operator.root("shop").await;
@@ -244,8 +244,8 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     // A definition by a function that a statement calls takes effect at once, because the node has
     // found by now that the database does not notify.
     let own = async |q: String| {
-        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
-        assert_eq!(status, 200, "{answer}");
+        let (status, response) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, 200, "{response}");
     };
     own(
         "create function make(name text) returns text language plpgsql as \
@@ -286,14 +286,14 @@ async fn a_definition_past_the_node_is_in_graphql_soon() {
     ] {
         admin.batch_execute(sql).await.unwrap();
         let began = Instant::now();
-        let answer = loop {
-            let answer = graphql::ask(Some("demo"), query, json!({})).await;
-            if answer["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
-                break answer;
+        let response = loop {
+            let response = graphql::ask(Some("demo"), query, json!({})).await;
+            if response["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
+                break response;
             }
-            assert!(began.elapsed() < SOON, "{sql}: {answer}");
+            assert!(began.elapsed() < SOON, "{sql}: {response}");
         };
-        assert_eq!(answer, json!({"data": {"x": []}}), "{sql}");
+        assert_eq!(response, json!({"data": {"x": []}}), "{sql}");
     }
 }
 
@@ -346,10 +346,10 @@ async fn a_grant_through_this_node_counts_for_the_next_response_of_those_who_hav
         for (column, expected) in [("id", id), ("secret", secret)] {
             let query = format!("{{ x: getCRights {{ {column} }} }}");
             for (user, sees) in USERS.iter().zip(expected) {
-                let answer = graphql::ask(*user, &query, json!({})).await;
+                let response = graphql::ask(*user, &query, json!({})).await;
                 let refused =
-                    answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED";
-                assert_eq!(!refused, sees, "{user:?} {column} after {sql}: {answer}");
+                    response["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED";
+                assert_eq!(!refused, sees, "{user:?} {column} after {sql}: {response}");
             }
         }
     }
@@ -365,18 +365,18 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
     let token = tokens["access_token"].as_str();
     let ask = async |query: &str| {
         let path = "/api/graphql/schema/public";
-        let (status, answer) = node.post(path, token, json!({"query": query})).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
-        answer
+        let (status, response) = node.post(path, token, json!({"query": query})).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
+        response
     };
     let old = json!({"data": {"getOrders": [{"total": "9.90"}]}});
     assert_eq!(ask("{ getOrders { total } }").await, old);
     let catalog = async || {
-        let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
-        let answer = answer.unwrap();
-        let status = answer.status();
-        let answer: Value = answer.json().await.unwrap();
-        (status, answer["checks"]["catalog"].clone())
+        let response = node.client.get(format!("{}/readyz", node.url)).send().await;
+        let response = response.unwrap();
+        let status = response.status();
+        let response: Value = response.json().await.unwrap();
+        (status, response["checks"]["catalog"].clone())
     };
     // Only the queries for the catalog's documents read comments, so a lock on their table blocks
     // nothing else.
@@ -391,9 +391,9 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
     })
     .await;
     assert_eq!(ask("{ getOrders { total } }").await, old);
-    let answer = ask("{ getOrders { more } }").await;
-    let code = &answer["errors"][0]["extensions"]["code"];
-    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{answer}");
+    let response = ask("{ getOrders { more } }").await;
+    let code = &response["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{response}");
 
     holder.batch_execute("COMMIT").await.unwrap();
     let change = "ALTER TABLE orders ADD again int";

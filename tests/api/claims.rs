@@ -23,8 +23,8 @@ const INVOICES: &str = "CREATE TABLE invoices (id int PRIMARY KEY, org text DEFA
 async fn rest(node: &Node, verb: reqwest::Method, path: &str, token: &str, body: Value) -> u16 {
     let request = node.client.request(verb, format!("{}{path}", node.url));
     // Redirects of PATCH lead to the user.
-    let answer = request.bearer_auth(token).json(&body).send().await.unwrap();
-    answer.status().as_u16()
+    let response = request.bearer_auth(token).json(&body).send().await.unwrap();
+    response.status().as_u16()
 }
 
 async fn token(node: &Node, user: &str) -> String {
@@ -39,22 +39,22 @@ async fn token(node: &Node, user: &str) -> String {
 async fn titles(node: &Node, token: Option<&str>) -> Vec<String> {
     let query = json!({"query": "{ getInvoices(orderBy: {id: asc}) { title } }"});
     let path = "/api/graphql/schema/public";
-    let (status, answer) = if token.is_some() {
+    let (status, response) = if token.is_some() {
         node.post(path, token, query).await
     } else {
         let url = format!("{}{path}", node.url);
         let request = node.client.post(url).header("Tidegate-Database", "shop");
-        let answer = request.json(&query).send().await.unwrap();
-        (answer.status(), answer.json().await.unwrap())
+        let response = request.json(&query).send().await.unwrap();
+        (response.status(), response.json().await.unwrap())
     };
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    let rows = answer["data"]["getInvoices"].as_array();
-    let rows = rows.unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!(status, StatusCode::OK, "{response}");
+    let rows = response["data"]["getInvoices"].as_array();
+    let rows = rows.unwrap_or_else(|| panic!("{response}"));
     let by_graphql: Vec<_> = rows.iter().map(|row| row["title"].clone()).collect();
     if token.is_some() {
         let q = json!({"q": "select title from invoices order by id"});
-        let (_, answer) = node.post("/api/v4/sql", token, q).await;
-        let rows = answer["data"].as_array().unwrap();
+        let (_, response) = node.post("/api/v4/sql", token, q).await;
+        let rows = response["data"].as_array().unwrap();
         let by_sql: Vec<_> = rows.iter().map(|row| row["title"].clone()).collect();
         assert_eq!(by_graphql, by_sql);
     }
@@ -92,10 +92,10 @@ async fn each_caller_sees_the_rows_of_its_organisation() {
         assert_eq!(titles(&node, None).await, ["Free"]);
     }
     let insert = json!({"query": "mutation { insertInvoices(data: {id: 9, title: \"Own\"}) { org author } }"});
-    let (_, answer) = node
+    let (_, response) = node
         .post("/api/graphql/schema/public", Some(&ann), insert)
         .await;
-    let text = answer.to_string();
+    let text = response.to_string();
     assert!(
         text.contains("\"acme\"") && text.contains("\"ann\""),
         "{text}"
@@ -140,9 +140,9 @@ async fn each_caller_sees_the_rows_of_its_organisation() {
     // A number of more than 64 bits would be rounded to the number of another organisation.
     let large = r#"{"org": [{"id": 98765432109876543210987}]}"#;
     let large = json!({"name": "large", "password": "large-password", "properties": large});
-    let (status, answer) = node.post(USERS, Some(&owner), large).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
-    assert!(answer.to_string().contains("`org[0].id`"), "{answer}");
+    let (status, response) = node.post(USERS, Some(&owner), large).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{response}");
+    assert!(response.to_string().contains("`org[0].id`"), "{response}");
     let nul = json!({"name": "nul", "password": "nul-password", "properties": {"a": "\0"}});
     let refused = rest(&node, reqwest::Method::POST, USERS, &owner, nul).await;
     assert_eq!(refused, 400);

@@ -30,13 +30,13 @@ async fn a_confidential_client_acts_as_its_service_user() {
     let made = client("cron", json!({"service_user": "alice"})).await;
     let secret = made["secret"].as_str().unwrap();
     assert!(secret.starts_with("tgc_"), "{secret}");
-    let answer = client_credentials("cron", secret, json!({})).await;
-    assert_eq!(answer["token_type"], "Bearer", "{answer}");
+    let response = client_credentials("cron", secret, json!({})).await;
+    assert_eq!(response["token_type"], "Bearer", "{response}");
     assert_eq!(
-        (&answer["refresh_token"], &answer["scope"]),
+        (&response["refresh_token"], &response["scope"]),
         (&Value::Null, &json!(""))
     );
-    let token = answer["access_token"].as_str().unwrap();
+    let token = response["access_token"].as_str().unwrap();
     assert_eq!(current_user(token).await, (200, json!("demo/alice")));
     // A personal access token would outlive the client.
     let refused = demo()
@@ -115,10 +115,10 @@ async fn a_service_user_may_be_a_member_and_may_be_converted() {
     let made = client("mserv", json!({"service_user": "mserv_a"})).await;
     let secret = made["secret"].as_str().unwrap();
     let grant = async || {
-        let answer = client_credentials("mserv", secret, json!({})).await;
-        let token = answer["access_token"].as_str();
+        let response = client_credentials("mserv", secret, json!({})).await;
+        let token = response["access_token"].as_str();
         SignedIn {
-            token: token.unwrap_or_else(|| panic!("{answer}")).to_owned(),
+            token: token.unwrap_or_else(|| panic!("{response}")).to_owned(),
             id: a.id.clone(),
         }
     };
@@ -144,10 +144,10 @@ async fn a_service_user_may_be_a_member_and_may_be_converted() {
         assert_eq!(token.status().await, 401, "{kind}");
         token = grant().await;
         assert_eq!(seen(&token).await, expected, "{kind}");
-        let answer = token.post(SQL.1, role.clone()).await;
-        assert_eq!(answer.status, status, "{kind}: {answer:?}");
+        let response = token.post(SQL.1, role.clone()).await;
+        assert_eq!(response.status, status, "{kind}: {response:?}");
         if status == 200 {
-            assert_eq!(answer.body["data"], json!([{"role": "demo/mserv_a"}]));
+            assert_eq!(response.body["data"], json!([{"role": "demo/mserv_a"}]));
         }
     }
 }
@@ -218,8 +218,8 @@ async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
     user("cron-gone").await;
     let made = client("cron-of-gone", json!({"service_user": "cron-gone"})).await;
     let secret = made["secret"].as_str().unwrap();
-    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
-    let token = answer["access_token"].as_str().unwrap();
+    let response = client_credentials("cron-of-gone", secret, json!({})).await;
+    let token = response["access_token"].as_str().unwrap();
     assert_eq!(current_user(token).await.0, 200);
     let path = "/api/v4/users/cron-gone";
     assert_eq!(
@@ -231,8 +231,8 @@ async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
     );
     assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
     user("cron-gone").await;
-    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
-    assert_eq!(answer["error"], "unauthorized_client", "{answer}");
+    let response = client_credentials("cron-of-gone", secret, json!({})).await;
+    assert_eq!(response["error"], "unauthorized_client", "{response}");
 }
 
 #[tokio::test]
@@ -257,8 +257,8 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
     let body = json!({
         "grant_type": "client_credentials", "client_id": "nightly", "client_secret": secret,
     });
-    let (_, answer) = nodes.0.post("/api/v4/oauth", None, body).await;
-    let token = answer["access_token"].as_str().unwrap();
+    let (_, response) = nodes.0.post("/api/v4/oauth", None, body).await;
+    let token = response["access_token"].as_str().unwrap();
     for node in [&nodes.0, &nodes.1] {
         assert_eq!(node.status(token).await, 200);
     }
@@ -280,8 +280,8 @@ async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds
 async fn a_client_without_its_service_user_has_no_token_any_more() {
     let made = client("cron-ended", json!({"service_user": "alice"})).await;
     let secret = made["secret"].as_str().unwrap();
-    let answer = client_credentials("cron-ended", secret, json!({})).await;
-    let token = answer["access_token"].as_str().unwrap();
+    let response = client_credentials("cron-ended", secret, json!({})).await;
+    let token = response["access_token"].as_str().unwrap();
     assert_eq!(current_user(token).await.0, 200);
     let path = ("PATCH", "/api/v4/clients/cron-ended");
     let change = json!({"service_user": null});

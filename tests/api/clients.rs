@@ -18,9 +18,9 @@ async fn guest_token(client: &str, secret: Option<&str>) -> (u16, String) {
         body["client_secret"] = secret.into();
     }
     let path = ("POST", "/api/v4/oauth/guest");
-    let answer = demo().rest_with(None, path, &body).await;
-    let error = answer.body["error"].as_str().unwrap_or_default();
-    (answer.status, error.to_owned())
+    let response = demo().rest_with(None, path, &body).await;
+    let error = response.body["error"].as_str().unwrap_or_default();
+    (response.status, error.to_owned())
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ struct Load {
 
 impl Load {
     /// Waits until `count` more requests were answered.
-    async fn answers(&self, count: usize) {
+    async fn responses(&self, count: usize) {
         let until = self.answered.load(Ordering::Relaxed) + count;
         let reached = async || self.answered.load(Ordering::Relaxed) >= until;
         eventually("requests are answered", reached).await;
@@ -154,7 +154,7 @@ async fn three_nodes_share_the_connections_of_a_postgresql_with_its_defaults() {
         budgets(&operator) == [TOTAL / 3; 3]
     })
     .await;
-    load.answers(1000).await;
+    load.responses(1000).await;
     for node in status(&operator)["nodes"].as_array().unwrap() {
         assert!(
             node["connections"].as_u64() <= node["budget"].as_u64(),
@@ -167,7 +167,7 @@ async fn three_nodes_share_the_connections_of_a_postgresql_with_its_defaults() {
         budgets(&operator) == [TOTAL / 2; 2]
     })
     .await;
-    load.answers(500).await;
+    load.responses(500).await;
     load.stop.store(true, Ordering::Relaxed);
     for (number, statuses) in loads.into_iter().enumerate() {
         let statuses = statuses.await.unwrap();

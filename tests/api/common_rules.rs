@@ -98,8 +98,8 @@ async fn every_response_has_an_id_and_every_json_response_is_compact() {
             if let Some(token) = token {
                 asked = asked.bearer_auth(token);
             }
-            let answer = asked.send().await.unwrap();
-            let headers = answer.headers().clone();
+            let response = asked.send().await.unwrap();
+            let headers = response.headers().clone();
             assert_eq!(headers["x-request-id"], "sweep-1", "{operation:?}");
             let kind = headers
                 .get("content-type")
@@ -112,7 +112,7 @@ async fn every_response_has_an_id_and_every_json_response_is_compact() {
             let known = ["application/json; charset=utf-8"];
             let known = known.contains(&kind) || (graphql && kind.ends_with("charset=utf-8"));
             assert!(known, "{operation:?} {kind}");
-            let text = answer.text().await.unwrap();
+            let text = response.text().await.unwrap();
             assert!(!has_blanks(&text), "{operation:?} {text}");
         }
     }
@@ -133,21 +133,21 @@ async fn a_trailing_slash_means_nothing_on_any_path() {
                 continue;
             }
             let slashed = (operation.0.clone(), format!("{}/", operation.1));
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             for operation in [&operation, &slashed] {
                 let mut asked = request(operation);
                 if let Some(token) = token {
                     asked = asked.bearer_auth(token);
                 }
-                let answer = TextResponse::of(asked).await;
-                let code = serde_json::from_str::<Value>(&answer.text).unwrap_or_default();
-                answers.push((
-                    answer.status,
-                    answer.header("content-type").to_owned(),
+                let response = TextResponse::of(asked).await;
+                let code = serde_json::from_str::<Value>(&response.text).unwrap_or_default();
+                responses.push((
+                    response.status,
+                    response.header("content-type").to_owned(),
                     code["errorCode"].clone(),
                 ));
             }
-            assert_eq!(answers[0], answers[1], "{slashed:?}");
+            assert_eq!(responses[0], responses[1], "{slashed:?}");
         }
     }
 }
@@ -156,8 +156,8 @@ async fn a_trailing_slash_means_nothing_on_any_path() {
 async fn any_origin_may_read_every_response_but_the_pages() {
     for operation in operations().await {
         let asked = request(&operation).header("origin", "https://app.example");
-        let answer = asked.send().await.unwrap();
-        let headers = answer.headers();
+        let response = asked.send().await.unwrap();
+        let headers = response.headers();
         let allowed = headers.get("access-control-allow-origin");
         let allowed = allowed.map(|origin| origin.to_str().unwrap());
         let expected = (!is_page(&operation.1)).then_some("*");
@@ -189,13 +189,13 @@ async fn operations_that_are_not_public_need_a_token() {
             continue;
         }
         closed += 1;
-        let answer = TextResponse::of(request(&operation)).await;
-        let error = answer.error();
+        let response = TextResponse::of(request(&operation)).await;
+        let error = response.error();
         assert_eq!(error, (401, "MISSING_TOKEN".to_owned()), "{method} {path}");
         // The header has no `error`, because nothing in the request was wrong (RFC 6750, section
         // 3.1).
         assert_eq!(
-            answer.header("www-authenticate"),
+            response.header("www-authenticate"),
             challenge(&demo().url, ""),
             "{method} {path}"
         );
@@ -230,10 +230,10 @@ async fn a_bad_token_is_refused_where_none_is_needed() {
             continue;
         }
         for token in ["x.y.z", "x"] {
-            let answer = request(&operation).bearer_auth(token).send().await.unwrap();
-            assert_eq!(answer.status(), 401, "{method} {path}");
+            let response = request(&operation).bearer_auth(token).send().await.unwrap();
+            assert_eq!(response.status(), 401, "{method} {path}");
             assert_eq!(
-                answer.headers()["www-authenticate"],
+                response.headers()["www-authenticate"],
                 challenge(&demo().url, "invalid_token"),
                 "{method} {path}"
             );
@@ -257,8 +257,8 @@ async fn a_content_type_without_a_body_is_no_error() {
     ] {
         for kind in ["application/json", "application/json; charset=utf-8"] {
             let request = demo().request(method.clone(), path).bearer_auth(&token);
-            let answer = TextResponse::of(request.header("content-type", kind)).await;
-            assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+            let response = TextResponse::of(request.header("content-type", kind)).await;
+            assert_eq!(response.status, status, "{method} {path}: {response:?}");
         }
     }
 }
@@ -319,13 +319,13 @@ async fn unknown_members_are_refused_by_rest_and_ignored_by_the_protocols() {
             json!({"query": "{ __typename }", "odd": 1}),
         ),
     ] {
-        let answer = demo().rest(owner, ("POST", path), &body).await;
-        assert_eq!(answer.status, 200, "{path}: {answer:?}");
-        assert!(answer.body.get("errors").is_none(), "{answer:?}");
+        let response = demo().rest(owner, ("POST", path), &body).await;
+        assert_eq!(response.status, 200, "{path}: {response:?}");
+        assert!(response.body.get("errors").is_none(), "{response:?}");
     }
     let call = json!({"jsonrpc": "2.0", "method": "nothing_here", "id": 1, "odd": 1});
-    let answer = demo().rest(owner, ("POST", "/api/v4/call"), &call).await;
-    assert_eq!(answer.body["error"]["code"], -32601, "{answer:?}");
+    let response = demo().rest(owner, ("POST", "/api/v4/call"), &call).await;
+    assert_eq!(response.body["error"]["code"], -32601, "{response:?}");
 }
 
 #[tokio::test]
@@ -364,10 +364,10 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
         for sqlstate in sqlstates {
             let q =
                 format!("do $$ begin raise exception 'said' using errcode = '{sqlstate}'; end $$");
-            let answer = demo().sql(Some("demo"), &json!({"q": q})).await;
-            let retry = answer.headers().contains_key("retry-after");
-            assert_eq!(answer.status(), status, "{sqlstate}");
-            let error: Value = answer.json().await.unwrap();
+            let response = demo().sql(Some("demo"), &json!({"q": q})).await;
+            let retry = response.headers().contains_key("retry-after");
+            assert_eq!(response.status(), status, "{sqlstate}");
+            let error: Value = response.json().await.unwrap();
             assert_eq!(error["sqlstate"], **sqlstate, "{error}");
             // Messages of an unavailable PostgreSQL may name files of the server.
             let ours = "the database is not available";
@@ -435,9 +435,9 @@ async fn no_error_names_a_file_of_the_server() {
         ),
     ] {
         for user in users {
-            let answer = demo().sql(*user, &json!({"q": q})).await;
-            assert!(answer.status().as_u16() >= 400, "{user:?} {q}");
-            let text = answer.text().await.unwrap();
+            let response = demo().sql(*user, &json!({"q": q})).await;
+            assert!(response.status().as_u16() >= 400, "{user:?} {q}");
+            let text = response.text().await.unwrap();
             let error: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(error["success"], false, "{text}");
             for part in ["/usr", "/share/", "/tsearch_data/", "/extension/"] {

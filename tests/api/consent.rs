@@ -40,12 +40,12 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
         })
     };
     let body = redeem(allowed.parameter("code"));
-    let answer = demo()
+    let response = demo()
         .rest_with(None, ("POST", "/api/v4/oauth"), &body)
         .await
         .body;
-    assert_eq!(answer["scope"], "read methods", "{answer}");
-    let token = answer["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(response["scope"], "read methods", "{response}");
+    let token = response["access_token"].as_str().unwrap().to_owned();
     let read = json!({"query": "{__typename}"});
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 200);
 
@@ -174,9 +174,9 @@ async fn a_device_asks_for_its_scopes() {
         "grant_type": "device_code", "client_id": "demo-app", "device_code": codes["device_code"],
         "scope": "admin",
     });
-    let answer = demo()
+    let response = demo()
         .rest_with(None, ("POST", "/api/v4/oauth"), &body)
         .await
         .body;
-    assert_eq!(answer["scope"], "read", "{answer}");
+    assert_eq!(response["scope"], "read", "{response}");
 }

@@ -10,8 +10,8 @@ const ANN: &str = "/api/v4/users/ann/credentials";
 /// The status and the body of a request with a token.
 async fn send(shop: &Shop, (method, path): (Method, &str), token: &str) -> (u16, Value) {
     let request = Client::new().request(method, format!("{}{path}", shop.node.url));
-    let answer = request.bearer_auth(token).send().await.unwrap();
-    let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
+    let response = request.bearer_auth(token).send().await.unwrap();
+    let (status, text) = (response.status().as_u16(), response.text().await.unwrap());
     (status, serde_json::from_str(&text).unwrap_or_default())
 }
 
@@ -37,8 +37,8 @@ async fn the_owner_removes_what_an_intruder_has_added() {
         assert_eq!(shown, expected);
     }
     let path = format!("{ANN}/passkeys%2Clinked_accounts,second_factor");
-    let (status, answer) = send(&shop, (Method::DELETE, &path), &shop.owner).await;
-    assert_eq!(status, 204, "{answer}");
+    let (status, response) = send(&shop, (Method::DELETE, &path), &shop.owner).await;
+    assert_eq!(status, 204, "{response}");
     assert_refused(&shop.sign_in(&mut device).await, "it is removed");
     let (_, shown) = send(&shop, (Method::GET, ANN), &shop.owner).await;
     assert_eq!(shown["passkeys"], json!([]));
@@ -94,7 +94,7 @@ async fn others_and_the_owner_itself_remove_no_credentials_here() {
         (Method::DELETE, ANN, owner, 405),
         (Method::DELETE, &format!("{of_mia}/passkeys"), owner, 204),
     ] {
-        let (status, answer) = send(&shop, (method.clone(), path), token).await;
-        assert_eq!(status, expected, "{method} {path}: {answer}");
+        let (status, response) = send(&shop, (method.clone(), path), token).await;
+        assert_eq!(status, expected, "{method} {path}: {response}");
     }
 }

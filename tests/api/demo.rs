@@ -278,20 +278,20 @@ async fn its_confidential_client_gets_a_token_for_the_guest() {
     let body = json!({
         "database": "demo", "client_id": "demo-server", "client_secret": "demo-server-secret",
     });
-    let answer = demo
+    let response = demo
         .request(Method::POST, "/api/v4/oauth/guest")
         .json(&body)
         .send()
         .await;
-    assert_eq!(answer.unwrap().status(), 201);
+    assert_eq!(response.unwrap().status(), 201);
 }
 
 #[tokio::test]
 async fn its_issuer_is_the_address_on_which_it_listens() {
     let demo = demo();
     let path = "/.well-known/oauth-authorization-server";
-    let answer = demo.request(Method::GET, path).send().await.unwrap();
-    let metadata: Value = answer.json().await.unwrap();
+    let response = demo.request(Method::GET, path).send().await.unwrap();
+    let metadata: Value = response.json().await.unwrap();
     assert_eq!(metadata["issuer"], demo.url.as_str());
 }
 
@@ -405,7 +405,7 @@ async fn a_postgresql_that_dies_is_started_again() {
     let query = json!({"q": "select count(*) as n from artists"});
     eventually("it answers again", || async {
         let asked = demo.request(Method::POST, path).json(&query).send().await;
-        asked.is_ok_and(|answer| answer.status() == 200)
+        asked.is_ok_and(|response| response.status() == 200)
     })
     .await;
     let again = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();

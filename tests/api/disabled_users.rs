@@ -42,8 +42,8 @@ async fn signed_in_browser(name: &str, client: &str) -> (Browser<'static>, Strin
 }
 
 /// A status and a body, to compare responses.
-fn shown(answer: &RestResponse) -> (u16, &Value) {
-    (answer.status, &answer.body)
+fn shown(response: &RestResponse) -> (u16, &Value) {
+    (response.status, &response.body)
 }
 
 #[tokio::test]

@@ -43,13 +43,13 @@ async fn crawled() -> BTreeMap<String, TextResponse> {
         if pages.contains_key(&path) {
             continue;
         }
-        let answer = get(&path).await;
-        let is_page = answer.header("content-type").starts_with("text/html");
+        let response = get(&path).await;
+        let is_page = response.header("content-type").starts_with("text/html");
         if is_page && path.starts_with("/docs") {
-            let found = links(&base.join(&path).unwrap(), &answer.text);
+            let found = links(&base.join(&path).unwrap(), &response.text);
             left.extend(found.into_iter().map(|(path, _)| path));
         }
-        pages.insert(path, answer);
+        pages.insert(path, response);
     }
     pages
 }
@@ -133,8 +133,8 @@ async fn a_path_that_leads_nowhere_is_not_found() {
     let page = get("/docs/start/nothing").await;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("There is no such page"));
-    let answer = demo()
+    let response = demo()
         .ask(Method::GET, "/docs/start/nothing", None, None)
         .await;
-    assert_eq!(answer.error().0, 404);
+    assert_eq!(response.error().0, 404);
 }

@@ -16,12 +16,12 @@ async fn dry(message: Value) -> TextResponse {
 }
 
 async fn interfaces() -> String {
-    let answer = demo()
+    let response = demo()
         .ask(Method::GET, "/api/v4/interfaces", Some("alice"), None)
         .await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
-    answer.text
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), "text/plain; charset=utf-8");
+    response.text
 }
 
 /// The line of the interfaces that describes a method.
@@ -47,9 +47,9 @@ async fn a_dry_run_needs_no_values_runs_nothing_and_keeps_the_types() {
         )
         .await;
     defined(json!({"method": "i_write", "q": "insert into i_written values (:id, :name) returning id, name"})).await;
-    let answer = dry(json!({"jsonrpc": "2.0", "method": "i_write", "id": "d"})).await;
+    let response = dry(json!({"jsonrpc": "2.0", "method": "i_write", "id": "d"})).await;
     assert_eq!(
-        answer.text,
+        response.text,
         r#"{"jsonrpc":"2.0","id":"d","result":{"schema":{"id":{"type":"int4","array":false},"name":{"type":"text","array":false}},"data":[],"params":{"id":{"type":"int4","array":false},"name":{"type":"text","array":false}}}}"#
     );
     let rows = demo()
@@ -83,7 +83,7 @@ async fn a_dry_run_takes_batches_notifications_and_values() {
         {"method": "i_broken", "q": "select * from i_no_table"},
     ]))
     .await;
-    let answers = dry(json!([
+    let responses = dry(json!([
         call("i_batch", json!({"a": "not looked at"}), 1),
         {"jsonrpc": "2.0", "method": "i_silent"},
         call("i_broken", json!({}), 2),
@@ -92,12 +92,12 @@ async fn a_dry_run_takes_batches_notifications_and_values() {
     .await
     .json();
     assert_eq!(
-        answers[0]["result"]["params"],
+        responses[0]["result"]["params"],
         json!({"a": {"type": "int4", "array": false}})
     );
-    assert_eq!(answers[1]["error"]["data"]["sqlstate"], "42P01");
-    assert_eq!(answers[2]["error"]["code"], -32601);
-    assert_eq!(answers.as_array().unwrap().len(), 3);
+    assert_eq!(responses[1]["error"]["data"]["sqlstate"], "42P01");
+    assert_eq!(responses[2]["error"]["code"], -32601);
+    assert_eq!(responses.as_array().unwrap().len(), 3);
     assert_eq!(
         line("i_silent").await,
         "i_silent(params: { b: string; }): Promise<{ b: string | null; }[]>;"
@@ -189,14 +189,14 @@ async fn another_statement_or_other_hints_need_another_dry_run() {
 async fn the_openrpc_document_says_the_same() {
     defined(json!({"method": "i_open", "q": "select id, title from albums where id = :id"})).await;
     dry(call("i_open", json!({}), 1)).await;
-    let answer = demo()
+    let response = demo()
         .ask(Method::GET, "/api/v4/openrpc.json", Some("alice"), None)
         .await;
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/json; charset=utf-8"
     );
-    let document = answer.json();
+    let document = response.json();
     assert_eq!(document["openrpc"], "1.3.2");
     let methods = document["methods"].as_array().unwrap();
     let method = methods

@@ -41,22 +41,22 @@ fn readable(page: &str, user: &str) -> String {
 async fn a_failed_sign_in_has_the_same_cost_and_text_for_all_users() {
     let folder = demo_folder();
     let service = Service::start(folder.path().to_str().unwrap(), &[]);
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for user in USERS_WITHOUT_SIGN_IN {
         let before = hashes(&service).await;
-        let answer = at_token_endpoint(&service, user).await;
+        let response = at_token_endpoint(&service, user).await;
         assert_eq!(hashes(&service).await - before, 1, "{user} at the endpoint");
-        answers.push((answer.status, answer.text));
+        responses.push((response.status, response.text));
     }
     assert!(
-        answers.iter().all(|answer| *answer == answers[0]),
-        "{answers:?}"
+        responses.iter().all(|response| *response == responses[0]),
+        "{responses:?}"
     );
 
     let mut browser = Browser::new(&service);
     for path in [authorization("demo-app"), "/account".to_owned()] {
         let page = browser.get(&path).await;
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for user in USERS_WITHOUT_SIGN_IN {
             let before = hashes(&service).await;
             let fields = [
@@ -66,12 +66,12 @@ async fn a_failed_sign_in_has_the_same_cost_and_text_for_all_users() {
             ];
             let refused = browser.submit(&page, "sign_in", &fields).await;
             assert_eq!(hashes(&service).await - before, 1, "{user} at {path}");
-            answers.push((refused.status, readable(&refused.text, user)));
+            responses.push((refused.status, readable(&refused.text, user)));
         }
-        assert_eq!(answers[0].0, 400);
+        assert_eq!(responses[0].0, 400);
         assert!(
-            answers.iter().all(|answer| *answer == answers[0]),
-            "{answers:?}"
+            responses.iter().all(|response| *response == responses[0]),
+            "{responses:?}"
         );
     }
     // The times are compared too. A response without a hash would be a hundred times faster.
@@ -117,8 +117,8 @@ async fn a_taken_name_costs_as_much_as_a_free_one() {
             ("email", "n@example.org"),
             ("password", "long-enough"),
         ];
-        let answer = browser.submit(&page, "sign_up", &fields).await;
-        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+        let response = browser.submit(&page, "sign_up", &fields).await;
+        assert_eq!(response.status, status, "{name}: {}", response.text);
         assert_eq!(hashes(&service).await - before, 1, "{name}");
     }
     // Without SMTP, the page for forgotten passwords has no field for a name.

@@ -110,11 +110,11 @@ async fn write(
         }
         let insert = json!({"q": "INSERT INTO docs (id) VALUES (:id)", "params": {"id": id}});
         let began = Instant::now();
-        let answer = request.try_clone().unwrap().json(&insert).send().await;
-        let answer = answer.unwrap();
-        let status = answer.status().as_u16();
-        let may_be_retried = answer.headers().contains_key("retry-after");
-        let body: Value = answer.json().await.unwrap();
+        let response = request.try_clone().unwrap().json(&insert).send().await;
+        let response = response.unwrap();
+        let status = response.status().as_u16();
+        let may_be_retried = response.headers().contains_key("retry-after");
+        let body: Value = response.json().await.unwrap();
         if status != 200 {
             assert_eq!((status, may_be_retried), (503, true), "{body}");
             assert_eq!(body["errorCode"], "DATABASE_UNAVAILABLE", "{body}");

@@ -29,8 +29,8 @@ async fn settings_of_its_own_keep_no_role_out() {
             admin.execute(kick, &[]).await.unwrap() == 0
         })
         .await;
-        let answer = demo.rows("alice", "select 1 as n", json!({})).await;
-        assert_eq!(answer["data"], json!([{"n": 1}]), "{setting}");
+        let response = demo.rows("alice", "select 1 as n", json!({})).await;
+        assert_eq!(response["data"], json!([{"n": 1}]), "{setting}");
     }
 }
 
@@ -51,8 +51,8 @@ async fn postgresql_killed_under_load_gives_clear_responses_and_recovers() {
     for _ in 0..3 {
         crash(&demo).await;
         eventually("queries are answered again", || async {
-            let answer = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
-            let status = answer.status().as_u16();
+            let response = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
+            let status = response.status().as_u16();
             assert!(matches!(status, 200 | 503), "{status}");
             status == 200
         })
@@ -96,8 +96,8 @@ async fn crash(demo: &Arc<Service>) {
     assert!(killed.unwrap().success());
     let ended = tokio::time::timeout(TIMEOUT, ended).await;
     ended.expect("PostgreSQL ended nobody").unwrap();
-    let answer = tokio::time::timeout(TIMEOUT, in_flight).await;
-    assert_eq!(answer.expect("a request hung").unwrap(), 503);
+    let response = tokio::time::timeout(TIMEOUT, in_flight).await;
+    assert_eq!(response.expect("a request hung").unwrap(), 503);
 }
 
 /// Opens a session of the administrator as soon as PostgreSQL accepts one. Also returns the task of
@@ -129,19 +129,19 @@ async fn load(
     while !stop.load(Ordering::Relaxed) {
         n += 1;
         let body = json!({"q": "insert into f_load values (:n)", "params": {"n": n}});
-        let answer = demo.sql(Some("demo"), &body).await;
-        match answer.status().as_u16() {
+        let response = demo.sql(Some("demo"), &body).await;
+        match response.status().as_u16() {
             200 => written += 1,
             503 => {
-                assert!(answer.headers().contains_key("retry-after"));
-                let error: Value = answer.json().await.unwrap();
+                assert!(response.headers().contains_key("retry-after"));
+                let error: Value = response.json().await.unwrap();
                 // While PostgreSQL takes long to restart, requests wait for a connection.
                 let code = error["errorCode"].as_str().unwrap();
                 let known = ["DATABASE_UNAVAILABLE", "POOL_TIMEOUT"];
                 assert!(known.contains(&code), "{error}");
                 unavailable.fetch_add(1, Ordering::Relaxed);
             }
-            other => panic!("{other}: {}", answer.text().await.unwrap()),
+            other => panic!("{other}: {}", response.text().await.unwrap()),
         }
     }
     written
@@ -160,11 +160,11 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
                 grant execute on function pg_advisory_xact_lock(bigint) to \"demo/alice\"";
     admin.batch_execute(hold).await.unwrap();
     let body = json!({"q": "select pg_advisory_xact_lock(4712) is not null as held"});
-    let mut answers: FuturesUnordered<_> =
+    let mut responses: FuturesUnordered<_> =
         (0..40).map(|_| demo.sql(Some("alice"), &body)).collect();
     // Four requests wait for the lock. All others fail at their deadline.
     for _ in 0..36 {
-        let refused = answers.next().await.unwrap();
+        let refused = responses.next().await.unwrap();
         assert_eq!(refused.status(), 503);
         assert!(refused.headers().contains_key("retry-after"));
         let error: Value = refused.json().await.unwrap();
@@ -172,8 +172,8 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     }
     let release = "select pg_advisory_unlock(4712)";
     admin.batch_execute(release).await.unwrap();
-    while let Some(answer) = answers.next().await {
-        assert_eq!(answer.status(), 200);
+    while let Some(response) = responses.next().await {
+        assert_eq!(response.status(), 200);
     }
 }
 
@@ -228,9 +228,9 @@ async fn bad_input_has_clear_responses() {
         (long, 400, "INPUT_VALIDATION_ERROR"),
     ] {
         let shown: String = body.chars().take(60).collect();
-        let answer = post_raw(&token, body).await;
-        assert_eq!(answer.status(), status, "{shown}");
-        let error: Value = answer.json().await.unwrap();
+        let response = post_raw(&token, body).await;
+        assert_eq!(response.status(), status, "{shown}");
+        let error: Value = response.json().await.unwrap();
         assert_eq!(error["errorCode"], code, "{shown}: {error}");
     }
 }
@@ -238,10 +238,10 @@ async fn bad_input_has_clear_responses() {
 #[tokio::test]
 async fn a_body_over_the_limit_is_too_large() {
     let token = demo().token("demo").await;
-    let answer = post_raw(&token, "x".repeat(11 * 1024 * 1024)).await;
-    assert_eq!(answer.status(), 413);
+    let response = post_raw(&token, "x".repeat(11 * 1024 * 1024)).await;
+    assert_eq!(response.status(), 413);
     assert_eq!(
-        answer.json::<Value>().await.unwrap()["errorCode"],
+        response.json::<Value>().await.unwrap()["errorCode"],
         "PAYLOAD_TOO_LARGE"
     );
 }
@@ -268,9 +268,9 @@ async fn a_dropped_database_is_a_clear_response() {
         .batch_execute("drop database demo with (force)")
         .await
         .unwrap();
-    let answer = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
-    let status = answer.status().as_u16();
-    let error: Value = answer.json().await.unwrap();
+    let response = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
+    let status = response.status().as_u16();
+    let error: Value = response.json().await.unwrap();
     assert!(matches!(status, 404 | 503), "{status} {error}");
     eventually("the database is known to be gone", || async {
         demo.sql(Some("demo"), &json!({"q": "select 1"}))

@@ -19,8 +19,8 @@ async fn start(operator: &Operator, flags: &[&str]) -> Node {
 }
 
 async fn ready(node: &Node) -> Value {
-    let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
-    answer.unwrap().json().await.unwrap()
+    let response = node.client.get(format!("{}/readyz", node.url)).send().await;
+    response.unwrap().json().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,8 +165,8 @@ async fn a_socket_hears_the_same_from_both_sources() {
                     "type": "subscription", "id": "a", "schema": "public", "op": op,
                     "rel": table.trim_matches('"'),
                 });
-                let answer = socket.ask(raw).await;
-                assert_eq!(answer["type"], "subscription_ack", "{answer}");
+                let response = socket.ask(raw).await;
+                assert_eq!(response["type"], "subscription_ack", "{response}");
                 sockets.push((socket, table, op));
             }
         }

@@ -16,10 +16,10 @@ async fn post(path: &str, body: &Value) -> Response {
 /// Sends a request to the token endpoint. Returns the status, `error` (empty on success) and the
 /// body.
 async fn token(body: &Value) -> (u16, String, Value) {
-    let answer = post("/api/v4/oauth", body).await;
-    assert_eq!(answer.headers()["cache-control"], "no-store");
-    let status = answer.status().as_u16();
-    let text = answer.text().await.unwrap();
+    let response = post("/api/v4/oauth", body).await;
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
     assert!(!text.contains(": "), "a client in use splits on it: {text}");
     let body: Value = serde_json::from_str(&text).unwrap();
     let error = body["error"].as_str().unwrap_or_default().to_owned();
@@ -38,9 +38,9 @@ pub(crate) async fn client(id: &str, more: Value) -> Value {
     members.extend(more.as_object().unwrap().clone());
     let owner = demo().token("demo").await;
     let request = demo().request(Method::POST, "/api/v4/clients");
-    let answer = request.bearer_auth(owner).json(&body).send().await.unwrap();
-    assert_eq!(answer.status(), 201);
-    answer.json().await.unwrap()
+    let response = request.bearer_auth(owner).json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    response.json().await.unwrap()
 }
 
 /// Signs in as alice, from the sign-in page to the code of a client.
@@ -62,18 +62,18 @@ pub(crate) fn redemption(client_id: &str, code: &str) -> Value {
 
 #[tokio::test]
 async fn a_code_is_brought_back_and_redeemed_once() {
-    let answer = code("demo-app").await;
-    assert_eq!(answer.status, 303);
+    let response = code("demo-app").await;
+    assert_eq!(response.status, 303);
     assert!(
-        answer.location.starts_with(&format!("{CALLBACK}?code=")),
+        response.location.starts_with(&format!("{CALLBACK}?code=")),
         "{}",
-        answer.location
+        response.location
     );
     assert_eq!(
-        (answer.parameter("state"), answer.parameter("iss")),
+        (response.parameter("state"), response.parameter("iss")),
         ("xyz".into(), encoded_url(&demo().url))
     );
-    let body = redemption("demo-app", &answer.parameter("code"));
+    let body = redemption("demo-app", &response.parameter("code"));
     for (name, value) in [
         (
             "code_verifier",
@@ -131,19 +131,19 @@ async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
             tokio::spawn(async move { token(&body).await })
         })
         .collect();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for attempt in attempts {
-        answers.push(attempt.await.unwrap());
+        responses.push(attempt.await.unwrap());
     }
-    answers.sort_unstable_by_key(|answer| answer.0);
-    let statuses: Vec<_> = answers.iter().map(|answer| answer.0).collect();
+    responses.sort_unstable_by_key(|response| response.0);
+    let statuses: Vec<_> = responses.iter().map(|response| response.0).collect();
     assert_eq!(statuses[0], 200, "{statuses:?}");
     assert!(
         statuses[1..].iter().all(|status| *status == 400),
         "{statuses:?}"
     );
     // Nine requests used the code again, so the session of the first one has ended.
-    let tokens = &answers[0].2;
+    let tokens = &responses[0].2;
     let refresh = json!({
         "grant_type": "refresh_token", "client_id": "demo-app",
         "refresh_token": tokens["refresh_token"],
@@ -253,10 +253,10 @@ async fn a_signed_in_browser_is_not_asked_again() {
 }
 
 async fn device() -> Value {
-    let answer = post("/api/v4/oauth/device", &json!({"client_id": "demo-app"})).await;
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.headers()["cache-control"], "no-store");
-    answer.json().await.unwrap()
+    let response = post("/api/v4/oauth/device", &json!({"client_id": "demo-app"})).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    response.json().await.unwrap()
 }
 
 fn poll(device: &Value, name: &str) -> Value {
@@ -363,9 +363,9 @@ async fn a_device_learns_of_every_other_end() {
         (json!({"client_id": "nobody"}), 401, "invalid_client"),
         (json!({"client_id": "demo-server"}), 401, "invalid_client"),
     ] {
-        let answer = post("/api/v4/oauth/device", &body).await;
-        assert_eq!(answer.status(), status);
-        let body: Value = answer.json().await.unwrap();
+        let response = post("/api/v4/oauth/device", &body).await;
+        assert_eq!(response.status(), status);
+        let body: Value = response.json().await.unwrap();
         assert_eq!(body["error"], error);
     }
 }
@@ -433,7 +433,7 @@ async fn people_sign_up_where_the_client_allows_it() {
     let q = json!({"q": "select current_user::text as role"});
     let request = demo().request(Method::POST, "/api/v4/sql").json(&q);
     let access = tokens["access_token"].as_str().unwrap();
-    let answer = request.bearer_auth(access).send().await.unwrap();
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"role": "demo/mina"}]));
+    let response = request.bearer_auth(access).send().await.unwrap();
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"role": "demo/mina"}]));
 }

@@ -49,12 +49,12 @@ impl GitHub {
     async fn serve(&self, mut socket: TcpStream) {
         let asked = read(&mut socket).await;
         let (status, body) = self.response(&asked);
-        let answer = format!(
+        let reply = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json; charset=utf-8\r\n\
              content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
-        socket.write_all(answer.as_bytes()).await.unwrap();
+        socket.write_all(reply.as_bytes()).await.unwrap();
     }
 
     fn response(&self, asked: &ProviderRequest) -> (&'static str, String) {

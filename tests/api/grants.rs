@@ -63,18 +63,18 @@ async fn every_grant() -> Vec<(&'static str, TextResponse)> {
 
 #[tokio::test]
 async fn every_grant_answers_in_one_form() {
-    for (grant, answer) in every_grant().await {
-        let reported = answer.json();
+    for (grant, response) in every_grant().await {
+        let reported = response.json();
         let (status, kind) = match grant {
             "guest" => (201, "bearer"),
             _ => (200, "Bearer"),
         };
-        assert_eq!(answer.status, status, "{grant} {answer:?}");
+        assert_eq!(response.status, status, "{grant} {response:?}");
         let expected = format!(
             r#"{{"access_token":{},"token_type":"{kind}","expires_in":3600,"refresh_token":{},"scope":""}}"#,
             reported["access_token"], reported["refresh_token"]
         );
-        assert_eq!(answer.text, expected, "{grant}");
+        assert_eq!(response.text, expected, "{grant}");
         for token in ["access_token", "refresh_token"] {
             assert_eq!(reported[token].as_str().unwrap().split('.').count(), 3);
         }
@@ -83,7 +83,7 @@ async fn every_grant_answers_in_one_form() {
             ("cache-control", "no-store"),
             ("pragma", "no-cache"),
         ] {
-            assert_eq!(answer.header(name), value, "{grant}");
+            assert_eq!(response.header(name), value, "{grant}");
         }
         // The refresh token of the response is valid too.
         let body = json!({
@@ -133,10 +133,10 @@ async fn the_endpoints_of_oauth_are_posted_to() {
         for method in ["GET", "PUT", "PATCH", "DELETE"] {
             let path = format!("/api/v4/oauth{path}");
             let request = demo().request(method.parse().unwrap(), &path);
-            let answer = TextResponse::of(request.header("content-type", FORM)).await;
-            assert_eq!(answer.status, 405, "{method} {path}");
-            assert_eq!(answer.header("allow"), "POST, OPTIONS", "{method} {path}");
-            assert!(!answer.text.contains(": "), "{}", answer.text);
+            let response = TextResponse::of(request.header("content-type", FORM)).await;
+            assert_eq!(response.status, 405, "{method} {path}");
+            assert_eq!(response.header("allow"), "POST, OPTIONS", "{method} {path}");
+            assert!(!response.text.contains(": "), "{}", response.text);
         }
     }
 }

@@ -82,18 +82,18 @@ async fn the_page_and_what_it_loads_come_from_the_folder() {
         "MAIN.JS",
     ] {
         let path = format!("/assets/graphiql/{name}");
-        let answer = get(&service, &path, "*/*").await;
-        assert_eq!(answer.error(), (404, "NOT_FOUND".to_owned()), "{name}");
+        let response = get(&service, &path, "*/*").await;
+        assert_eq!(response.error(), (404, "NOT_FOUND".to_owned()), "{name}");
     }
     let path = "/assets/graphiql/main.js";
-    let answer = TextResponse::of(service.request(Method::POST, path)).await;
-    assert_eq!(answer.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
+    let response = TextResponse::of(service.request(Method::POST, path)).await;
+    assert_eq!(response.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
 }
 
 #[tokio::test]
 async fn without_a_folder_there_is_no_such_file() {
-    let answer = get(demo(), "/assets/graphiql/main.js", "*/*").await;
-    assert_eq!(answer.error(), (404, "NOT_FOUND".to_owned()));
+    let response = get(demo(), "/assets/graphiql/main.js", "*/*").await;
+    assert_eq!(response.error(), (404, "NOT_FOUND".to_owned()));
 }
 
 /// Starts a node that must refuse this folder. Returns the exit code and the output.

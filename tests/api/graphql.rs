@@ -12,16 +12,16 @@ pub(crate) const PUBLIC: &str = "/api/graphql/schema/public";
 /// Sends a document as a user (anonymously if `None`), and returns the response's body.
 pub(crate) async fn ask(user: Option<&str>, query: &str, variables: Value) -> Value {
     let body = json!({"query": query, "variables": variables}).to_string();
-    let answer = demo().ask(Method::POST, PUBLIC, user, Some(body)).await;
-    assert_eq!(answer.status, 200, "{query}: {answer:?}");
-    answer.json()
+    let response = demo().ask(Method::POST, PUBLIC, user, Some(body)).await;
+    assert_eq!(response.status, 200, "{query}: {response:?}");
+    response.json()
 }
 
 /// The data of a document that has no errors.
 pub(crate) async fn data(user: &str, query: &str, variables: Value) -> Value {
-    let mut answer = ask(Some(user), query, variables).await;
-    assert_eq!(answer.get("errors"), None, "{query}: {answer}");
-    answer["data"].take()
+    let mut response = ask(Some(user), query, variables).await;
+    assert_eq!(response.get("errors"), None, "{query}: {response}");
+    response["data"].take()
 }
 
 /// Whether a document has returned nothing: neither data nor any of its root fields.
@@ -32,10 +32,10 @@ pub(crate) fn has_no_data(data: &Value) -> bool {
 
 /// The first error of a document.
 pub(crate) async fn error(user: &str, query: &str, variables: Value) -> Value {
-    let mut answer = ask(Some(user), query, variables).await;
-    assert!(has_no_data(&answer["data"]), "{query}: {answer}");
-    assert!(answer["errors"].is_array(), "{query}: {answer}");
-    answer["errors"][0].take()
+    let mut response = ask(Some(user), query, variables).await;
+    assert!(has_no_data(&response["data"]), "{query}: {response}");
+    assert!(response["errors"].is_array(), "{query}: {response}");
+    response["errors"][0].take()
 }
 
 /// The code of the first error of a document.
@@ -49,11 +49,11 @@ pub(crate) async fn code(user: &str, query: &str, variables: Value) -> String {
 pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
     let began = Instant::now();
     loop {
-        let answer = ask(user, query, json!({})).await;
-        if answer["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
-            return answer;
+        let response = ask(user, query, json!({})).await;
+        if response["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
+            return response;
         }
-        assert!(began.elapsed() < TIMEOUT, "{query}: {answer}");
+        assert!(began.elapsed() < TIMEOUT, "{query}: {response}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -71,9 +71,9 @@ pub(crate) async fn ask_with_deadline(user: &str, query: &str) -> Value {
         .bearer_auth(demo().cached_token(user).await)
         .header("prefer", "wait=4")
         .json(&json!({"query": query}));
-    let answer = TextResponse::of(request).await;
-    assert_eq!(answer.status, 200, "{query}: {answer:?}");
-    answer.json()
+    let response = TextResponse::of(request).await;
+    assert_eq!(response.status, 200, "{query}: {response:?}");
+    response.json()
 }
 
 /// Waits until the owner's schema has a type whose table another client created.

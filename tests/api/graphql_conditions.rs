@@ -9,12 +9,12 @@ use crate::service::demo;
 
 /// Sends a query that must fail with an input error at `place` and return no data.
 async fn refused(query: &str, variables: Value, place: &str) {
-    let answer = ask(Some("demo"), query, variables).await;
-    let error = &answer["errors"][0];
-    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    let response = ask(Some("demo"), query, variables).await;
+    let error = &response["errors"][0];
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{response}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(place), "{place}: {message}");
-    assert!(has_no_data(&answer["data"]), "{answer}");
+    assert!(has_no_data(&response["data"]), "{response}");
 }
 
 #[tokio::test]
@@ -166,15 +166,15 @@ async fn combinators_are_accepted_in_any_case() {
         json!("i4 = 1"),
         json!([{"i4": 1}]),
     ] {
-        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        let response = ask(Some("demo"), query, json!({"w": condition})).await;
         assert_eq!(
-            answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
-            "{condition}: {answer}"
+            response["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
+            "{condition}: {response}"
         );
     }
     let again = "{ getGqlOperators(where: {id: 1, id: 2}) { id } }";
-    let answer = ask(Some("demo"), again, json!({})).await;
-    assert!(answer["errors"][0]["message"].is_string(), "{answer}");
+    let response = ask(Some("demo"), again, json!({})).await;
+    assert!(response["errors"][0]["message"].is_string(), "{response}");
 }
 
 /// numeric, int8 and ID take a number or a string, in `where` and in `data`.
@@ -219,9 +219,9 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     }
     let by = "query($g: [String!]) { getGqlUnorderedAggregate(groupBy: $g) { count } }";
     for column in ["j", "jp", "p", "jl"] {
-        let answer = ask(Some("demo"), by, json!({"g": ["id", column]})).await;
-        let message = answer["errors"][0]["message"].to_string();
-        assert!(message.contains("`groupBy[1]`"), "{column}: {answer}");
+        let response = ask(Some("demo"), by, json!({"g": ["id", column]})).await;
+        let message = response["errors"][0]["message"].to_string();
+        assert!(message.contains("`groupBy[1]`"), "{column}: {response}");
     }
     for (condition, place) in [
         (json!({"jp": {"eq": "$.a"}}), "`where.jp.eq`"),
@@ -253,8 +253,8 @@ async fn a_text_is_a_string() {
     let read = "query($d: JSON) { getGqlTexts(where: $d) { id } }";
     let kept = json!({"id": 1, "t": "1", "l": ["true", null], "b": "5", "m": 1.5});
     let row = json!([{"id": "1", "t": "1", "l": ["true", null], "b": "5", "m": "1.5"}]);
-    let answer = data("demo", insert, json!({"d": kept})).await;
-    assert_eq!(answer["insertGqlTexts"], row);
+    let response = data("demo", insert, json!({"d": kept})).await;
+    assert_eq!(response["insertGqlTexts"], row);
     for (column, value) in [
         ("id", json!(true)),
         ("t", json!(1)),

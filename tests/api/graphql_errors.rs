@@ -109,12 +109,12 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
         assert_eq!(found, expected);
         let query = json!({"query": query});
         let many = json!([{"query": "{ __typename }"}, query, query]).to_string();
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, PUBLIC, Some("demo"), Some(many))
             .await;
         let first = json!({"data": {"__typename": "Query"}});
         assert_eq!(
-            (answer.status, answer.json()),
+            (response.status, response.json()),
             (200, json!([first, expected, expected]))
         );
         let query = "mutation($d: JSON) { x: insertGqlFailing(data: $d) { id } }";
@@ -136,15 +136,18 @@ async fn only_a_closed_session_fails_the_whole_document() {
     .await;
     wait_for_type("GqlEnded").await;
     let query = json!({"query": "{ x: getGqlEnded { id pg_terminate_backend } y: __typename }"});
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(query.to_string()))
         .await;
-    assert_eq!(answer.status, 503, "{answer:?}");
-    assert_eq!(answer.header("retry-after"), "1");
-    let answer = answer.json();
-    assert_eq!(answer.get("data"), None, "{answer}");
+    assert_eq!(response.status, 503, "{response:?}");
+    assert_eq!(response.header("retry-after"), "1");
+    let response = response.json();
+    assert_eq!(response.get("data"), None, "{response}");
     let extensions = json!({"code": "INTERNAL_SERVER_ERROR", "sqlstate": "57P01"});
-    assert_eq!(answer["errors"][0]["extensions"], extensions, "{answer}");
+    assert_eq!(
+        response["errors"][0]["extensions"], extensions,
+        "{response}"
+    );
     let found = ask(Some("demo"), "{ getArtists(limit: 1) { id } }", json!({})).await;
     assert_eq!(found, json!({"data": {"getArtists": [{"id": "1"}]}}));
 }
@@ -157,13 +160,13 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
     )
     .await;
     wait_for_type("GqlSlow").await;
-    let answer = ask_with_deadline("demo", "{ x: getGqlSlow { slept } }").await;
-    assert_eq!(answer["data"], json!({"x": null}));
+    let response = ask_with_deadline("demo", "{ x: getGqlSlow { slept } }").await;
+    assert_eq!(response["data"], json!({"x": null}));
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "TIMEOUT",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "TIMEOUT",
+        "{response}"
     );
-    assert_eq!(answer["errors"][0]["path"], json!(["x"]), "{answer}");
+    assert_eq!(response["errors"][0]["path"], json!(["x"]), "{response}");
     eventually("the statement ends", || async {
         let running = "select count(*) from pg_stat_activity where state = 'active' \
                        and pid <> pg_backend_pid() and query like '%gql_slow%'";
@@ -212,12 +215,12 @@ async fn a_deadlock_is_a_conflict() {
         .batch_execute("select pg_advisory_unlock(8177)")
         .await
         .unwrap();
-    let answers = [one.await.unwrap(), other.await.unwrap()];
-    let lost: Vec<_> = answers
+    let responses = [one.await.unwrap(), other.await.unwrap()];
+    let lost: Vec<_> = responses
         .iter()
-        .filter(|answer| answer["data"].is_null())
+        .filter(|response| response["data"].is_null())
         .collect();
-    assert_eq!(lost.len(), 1, "{answers:?}");
+    assert_eq!(lost.len(), 1, "{responses:?}");
     let error = &lost[0]["errors"][0];
     assert_eq!(error["extensions"]["code"], "CONFLICT", "{error}");
     assert_eq!(error["extensions"]["sqlstate"], "40P01", "{error}");
@@ -242,11 +245,11 @@ async fn without_a_privilege_anonymous_callers_are_unauthenticated_and_users_for
     let select = "{ getGqlRefused { secret } }";
     for query in [insert, select] {
         for (user, code) in [(None, "UNAUTHENTICATED"), (Some("alice"), "FORBIDDEN")] {
-            let answer = settled(user, query).await;
-            let error = &answer["errors"][0];
-            assert_eq!(error["extensions"]["code"], code, "{answer}");
-            assert_eq!(error["extensions"]["sqlstate"], "42501", "{answer}");
-            assert!(has_no_data(&answer["data"]), "{answer}");
+            let response = settled(user, query).await;
+            let error = &response["errors"][0];
+            assert_eq!(error["extensions"]["code"], code, "{response}");
+            assert_eq!(error["extensions"]["sqlstate"], "42501", "{response}");
+            assert!(has_no_data(&response["data"]), "{response}");
         }
     }
 }
@@ -374,11 +377,11 @@ async fn the_members_of_an_error_have_their_order() {
     .await;
     wait_for_type("GqlMembers").await;
     let body = json!({"query": "mutation { x: insertGqlMembers(data: {id: 1}) { id } }"});
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
         .await;
     assert_eq!(
-        answer.text,
+        response.text,
         concat!(
             r#"{"data":null,"errors":[{"message":"no","locations":[{"line":1,"column":12}],"path":["x"],"#,
             r#""extensions":{"code":"CONSTRAINT_VIOLATION","sqlstate":"23514","table":"gql_members","#,
@@ -408,11 +411,11 @@ async fn a_deferred_constraint_speaks_for_the_whole_document() {
         "mutation { a: insertGqlDeferred(data: {id: 2, up: 9}) { id } }",
         "mutation { a: insertGqlDeferred(data: {id: 2}) { id } b: insertGqlDeferred(data: {id: 3, up: 9}) { id } }",
     ] {
-        let answer = ask(Some("demo"), query, json!({})).await;
-        assert_eq!(answer["data"], Value::Null, "{answer}");
-        let extensions = &answer["errors"][0]["extensions"];
-        assert_eq!(extensions["code"], "CONSTRAINT_VIOLATION", "{answer}");
-        assert_eq!(extensions["sqlstate"], "23503", "{answer}");
+        let response = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(response["data"], Value::Null, "{response}");
+        let extensions = &response["errors"][0]["extensions"];
+        assert_eq!(extensions["code"], "CONSTRAINT_VIOLATION", "{response}");
+        assert_eq!(extensions["sqlstate"], "23503", "{response}");
         assert_eq!(count("select count(*) from gql_deferred").await, 1);
     }
 }

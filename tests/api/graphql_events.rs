@@ -88,9 +88,9 @@ async fn what_graphql_cannot_show_is_null_with_an_error_at_its_path_as_in_a_quer
         assert_eq!(event["type"], "subscription", "{event}");
         assert!(event["cursor"].is_string(), "{event}");
         let query = format!("{{ rows: getEvFormsOdd(id: {id}) {{ {fields} }} }}");
-        let answer = ask(Some("demo"), &query, json!({})).await;
-        assert_eq!(event["data"], answer["data"], "{columns}");
-        assert_eq!(event["errors"], answer["errors"], "{columns}");
+        let response = ask(Some("demo"), &query, json!({})).await;
+        assert_eq!(event["data"], response["data"], "{columns}");
+        assert_eq!(event["errors"], response["errors"], "{columns}");
         let found = event["errors"].as_array().map_or(0, Vec::len);
         assert_eq!(found, flaws, "{columns}: {event}");
     }

@@ -35,8 +35,8 @@ async fn failing() {
 }
 
 /// The path, the code and the column of each error.
-fn errors(answer: &Value) -> Vec<(Value, &str, u64)> {
-    let errors = answer["errors"].as_array().unwrap().iter();
+fn errors(response: &Value) -> Vec<(Value, &str, u64)> {
+    let errors = response["errors"].as_array().unwrap().iter();
     errors
         .map(|error| {
             let code = error["extensions"]["code"].as_str().unwrap();
@@ -70,9 +70,9 @@ async fn a_list_that_fails_takes_its_root_field() {
             vec![(json!(["a"]), WRONG, 43)],
         ),
     ] {
-        let answer = ask(Some("demo"), query, json!({})).await;
-        assert_eq!(answer["data"], expected, "{query}: {answer}");
-        assert_eq!(errors(&answer), failed, "{query}: {answer}");
+        let response = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(response["data"], expected, "{query}: {response}");
+        assert_eq!(errors(&response), failed, "{query}: {response}");
     }
 }
 
@@ -80,43 +80,43 @@ async fn a_list_that_fails_takes_its_root_field() {
 async fn a_row_that_cannot_be_read_takes_its_root_field() {
     failing().await;
     let query = "{ a: getGqlBelowUser { id gqlBelowWrong { id gqlBelowOwner { id } } } }";
-    let answer = ask(Some("alice"), query, json!({})).await;
-    assert_eq!(answer["data"], json!({"a": null}), "{answer}");
+    let response = ask(Some("alice"), query, json!({})).await;
+    assert_eq!(response["data"], json!({"a": null}), "{response}");
     assert_eq!(
-        errors(&answer),
+        errors(&response),
         [(json!(["a"]), "FORBIDDEN", 3)],
-        "{answer}"
+        "{response}"
     );
-    let extensions = &answer["errors"][0]["extensions"];
-    assert_eq!(extensions["sqlstate"], "42501", "{answer}");
-    assert_eq!(answer["errors"][0]["message"], "not you", "{answer}");
+    let extensions = &response["errors"][0]["extensions"];
+    assert_eq!(extensions["sqlstate"], "42501", "{response}");
+    assert_eq!(response["errors"][0]["message"], "not you", "{response}");
     // The same fields in the other order, together with fields that can be read.
     let query = "{ getGqlBelowOwner { n w: gqlBelowWrong { id gqlBelowUser { id } } } getGqlBelowUser(id: 2) { id } }";
-    let answer = ask(Some("alice"), query, json!({})).await;
+    let response = ask(Some("alice"), query, json!({})).await;
     let rows = json!({"getGqlBelowOwner": null, "getGqlBelowUser": [{"id": "2"}]});
-    assert_eq!(answer["data"], rows, "{answer}");
+    assert_eq!(response["data"], rows, "{response}");
     let expected = [(json!(["getGqlBelowOwner"]), "FORBIDDEN", 3)];
-    assert_eq!(errors(&answer), expected, "{answer}");
+    assert_eq!(errors(&response), expected, "{response}");
 }
 
 #[tokio::test]
 async fn a_deadline_takes_the_root_fields_that_were_not_read_in_time() {
     failing().await;
     let query = "{ z: getGqlBelowOwner { n } a: getGqlBelowOwner { n l: gqlBelowLate { id gqlBelowOwner { id } } } b: getGqlBelowOwner { id } }";
-    let answer = ask_with_deadline("alice", query).await;
+    let response = ask_with_deadline("alice", query).await;
     let rows = json!({"z": [{"n": 1}, {"n": 2}], "a": null, "b": null});
-    assert_eq!(answer["data"], rows, "{answer}");
+    assert_eq!(response["data"], rows, "{response}");
     let expected = [(json!(["a"]), "TIMEOUT", 29), (json!(["b"]), "TIMEOUT", 99)];
-    assert_eq!(errors(&answer), expected, "{answer}");
+    assert_eq!(errors(&response), expected, "{response}");
 }
 
 #[tokio::test]
 async fn a_mutation_fails_as_a_whole() {
     let query = "mutation { x: updateArtists(id: 1, data: {name: \"gql below\"}) { id \
                  albums(where: {title: {regex: \"(\"}}) { id } } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"], Value::Null, "{answer}");
-    assert_eq!(errors(&answer)[0].0, json!(["x"]), "{answer}");
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"], Value::Null, "{response}");
+    assert_eq!(errors(&response)[0].0, json!(["x"]), "{response}");
     let read = "{ getArtists(where: {name: \"gql below\"}) { id } }";
     assert_eq!(data("demo", read, json!({})).await["getArtists"], json!([]));
 }

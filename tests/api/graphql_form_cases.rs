@@ -47,8 +47,8 @@ async fn several_rows_with_boxes_are_inserted_at_once() {
     let rows = json!([{"id": "1", "area": area(1)}, {"id": "2", "area": area(2)}]);
     let query = "mutation($o: [JSON]) { insertGqfBoxes(objects: $o) {
                      id area { start { x y } end { x y } } } }";
-    let answer = data("demo", query, json!({"o": rows})).await;
-    assert_eq!(answer["insertGqfBoxes"], rows);
+    let response = data("demo", query, json!({"o": rows})).await;
+    assert_eq!(response["insertGqfBoxes"], rows);
 }
 
 /// Another client changes the type. The cached type is stale until a notification arrives, and no

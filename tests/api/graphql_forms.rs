@@ -231,21 +231,21 @@ async fn what_is_read_can_be_written_and_found() {
     );
     let clear = "mutation { deleteGqfWritten(where: {id: {gt: 0}}) { id } }";
 
-    let answer = data("demo", &many, json!({"o": rows})).await;
-    assert_eq!(answer["insertGqfWritten"], json!(rows));
+    let response = data("demo", &many, json!({"o": rows})).await;
+    assert_eq!(response["insertGqfWritten"], json!(rows));
     assert_eq!(count(&same).await, 64);
     data("demo", clear, json!({})).await;
     for row in &rows[..8] {
-        let answer = data("demo", &one, json!({"d": row})).await;
-        assert_eq!(answer["insertGqfWritten"], json!([row]));
+        let response = data("demo", &one, json!({"d": row})).await;
+        assert_eq!(response["insertGqfWritten"], json!([row]));
     }
     assert_eq!(count(&same).await, 8);
     for (at, row) in rows[..8].iter().enumerate() {
         let mut other = rows[(at + 9) % rows.len()].clone();
         other["id"] = row["id"].clone();
         let variables = json!({"i": row["id"], "d": other});
-        let answer = data("demo", &update, variables).await;
-        assert_eq!(answer["updateGqfWritten"], json!([other]));
+        let response = data("demo", &update, variables).await;
+        assert_eq!(response["updateGqfWritten"], json!([other]));
         let variables = json!({"i": row["id"], "d": row});
         data("demo", &update, variables).await;
     }
@@ -299,9 +299,9 @@ async fn a_wrong_member_is_named() {
         ),
     ] {
         let query = "mutation($d: JSON) { insertGqfWrong(data: $d) { id } }";
-        let answer = ask(Some("demo"), query, json!({"d": {column: value}})).await;
-        let error = &answer["errors"][0];
-        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
-        assert_eq!(error["message"], message, "{answer}");
+        let response = ask(Some("demo"), query, json!({"d": {column: value}})).await;
+        let error = &response["errors"][0];
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{response}");
+        assert_eq!(error["message"], message, "{response}");
     }
 }

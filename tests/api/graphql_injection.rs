@@ -43,13 +43,16 @@ async fn assert_unchanged(name: &str) {
 }
 
 /// Checks that the response contains nothing that only a modified statement could return.
-fn assert_reveals_nothing(answer: &Value, evil: &str) {
-    assert!(!answer.to_string().contains("hidden"), "{evil}: {answer}");
+fn assert_reveals_nothing(response: &Value, evil: &str) {
+    assert!(
+        !response.to_string().contains("hidden"),
+        "{evil}: {response}"
+    );
     // A syntax error of PostgreSQL would mean that it parsed the text.
-    let sqlstate = &answer["errors"][0]["extensions"]["sqlstate"];
+    let sqlstate = &response["errors"][0]["extensions"]["sqlstate"];
     assert!(
         !["42601", "42883"].iter().any(|state| sqlstate == state),
-        "{evil}: {answer}"
+        "{evil}: {response}"
     );
 }
 
@@ -60,22 +63,22 @@ async fn in_values_they_are_values() {
         let query = "mutation($d: JSON, $n: String, $u: JSON) { a: insertGqlTarget(data: $d) { name tags j } b: updateGqlTarget(where: {name: $n}, data: $u) { name tags j } c: deleteGqlTarget(where: {name: {eq: $n}}) { name } }";
         let row = json!({"id": 2, "name": evil, "tags": [evil, null], "j": {evil: evil}});
         let variables = json!({"d": row, "n": evil, "u": {"tags": [evil], "j": evil}});
-        let answer = ask(Some("demo"), query, variables).await;
+        let response = ask(Some("demo"), query, variables).await;
         assert_eq!(
-            answer["data"],
+            response["data"],
             json!({
                 "a": [{"name": evil, "tags": [evil, null], "j": {evil: evil}}],
                 "b": [{"name": evil, "tags": [evil], "j": evil}], "c": [{"name": evil}],
             }),
-            "{answer}"
+            "{response}"
         );
         // The same text as a literal in the document.
         let literal = serde_json::to_string(evil).unwrap();
         let query = format!(
             "{{ getGqlTarget(where: {{or: [{{name: {{in: [{literal}]}}}}, {{tags: {{contains: [{literal}]}}}}, {{j: {{contains: {literal}}}}}]}}) {{ id }} }}"
         );
-        let answer = ask(Some("demo"), &query, json!({})).await;
-        assert_eq!(answer["data"], json!({"getGqlTarget": []}), "{answer}");
+        let response = ask(Some("demo"), &query, json!({})).await;
+        assert_eq!(response["data"], json!({"getGqlTarget": []}), "{response}");
         for operator in [
             "eq",
             "neq",
@@ -90,17 +93,17 @@ async fn in_values_they_are_values() {
             "iregex",
         ] {
             let query = "query($w: JSON) { getGqlTarget(where: $w) { id } getGqlTargetAggregate(where: $w) { count } }";
-            let answer = ask(
+            let response = ask(
                 Some("demo"),
                 query,
                 json!({"w": {"name": {operator: evil}}}),
             )
             .await;
-            assert_reveals_nothing(&answer, evil);
+            assert_reveals_nothing(&response, evil);
             let invalid = operator.ends_with("regex");
             assert!(
-                answer.get("errors").is_none() || invalid,
-                "{operator} {evil}: {answer}"
+                response.get("errors").is_none() || invalid,
+                "{operator} {evil}: {response}"
             );
         }
         assert_unchanged(evil).await;
@@ -148,11 +151,11 @@ async fn as_names_they_match_nothing() {
             (insert(conflict), json!({evil: ["id"]})),
             (insert(conflict), json!(evil)),
         ] {
-            let answer = ask(Some("demo"), &query, json!({"x": x})).await;
-            assert_reveals_nothing(&answer, evil);
-            assert!(has_no_data(&answer["data"]), "{query} {x}: {answer}");
-            let code = &answer["errors"][0]["extensions"]["code"];
-            assert_eq!(code, "BAD_USER_INPUT", "{query} {x}: {answer}");
+            let response = ask(Some("demo"), &query, json!({"x": x})).await;
+            assert_reveals_nothing(&response, evil);
+            assert!(has_no_data(&response["data"]), "{query} {x}: {response}");
+            let code = &response["errors"][0]["extensions"]["code"];
+            assert_eq!(code, "BAD_USER_INPUT", "{query} {x}: {response}");
         }
         assert_unchanged("none").await;
     }
@@ -173,10 +176,10 @@ async fn in_documents_and_addresses_they_find_nothing() {
             format!("{{ getGqlTarget(limit: {evil}) {{ id }} }}"),
             format!("{{ getGqlTarget(id: \"{evil}) {{ id }} }}"),
         ] {
-            let answer = ask(Some("demo"), &query, json!({})).await;
-            assert_reveals_nothing(&answer, evil);
+            let response = ask(Some("demo"), &query, json!({})).await;
+            assert_reveals_nothing(&response, evil);
             // Some of the texts are valid documents: `#` starts a comment in GraphQL.
-            let code = answer["errors"][0]["extensions"]["code"]
+            let code = response["errors"][0]["extensions"]["code"]
                 .as_str()
                 .unwrap_or_default();
             let refused = [
@@ -184,36 +187,39 @@ async fn in_documents_and_addresses_they_find_nothing() {
                 "GRAPHQL_VALIDATION_FAILED",
                 "BAD_USER_INPUT",
             ];
-            assert!(refused.contains(&code), "{query}: {answer}");
+            assert!(refused.contains(&code), "{query}: {response}");
         }
         let body = json!({"query": "query a { __typename }", "operationName": evil, "variables": {evil: evil}, "extensions": {evil: evil}, evil: evil});
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
             .await;
-        let answer = answer.json();
+        let response = response.json();
         assert_eq!(
-            answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
-            "{answer}"
+            response["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
+            "{response}"
         );
-        assert!(has_no_data(&answer["data"]), "{answer}");
+        assert!(has_no_data(&response["data"]), "{response}");
         let encoded: Vec<_> = evil.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let encoded = encoded.concat();
         let path = format!("/api/graphql/schema/{encoded}");
         let body = json!({"query": "{ __typename }"}).to_string();
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, &path, Some("demo"), Some(body.clone()))
             .await;
-        assert_eq!(answer.status, 404, "{evil}: {answer:?}");
+        assert_eq!(response.status, 404, "{evil}: {response:?}");
         // For anonymous callers a header names the database.
         let request = demo()
             .request(Method::POST, PUBLIC)
             .header("content-type", "application/json");
         if let Ok(value) = reqwest::header::HeaderValue::from_str(evil) {
-            let answer = crate::service::TextResponse::of(
+            let response = crate::service::TextResponse::of(
                 request.header("tidegate-database", value).body(body),
             )
             .await;
-            assert!([400, 401].contains(&answer.status), "{evil}: {answer:?}");
+            assert!(
+                [400, 401].contains(&response.status),
+                "{evil}: {response:?}"
+            );
         }
         assert_unchanged("none").await;
     }
@@ -295,21 +301,21 @@ async fn evil_names_of_the_database_are_quoted() {
             "query($w: JSON, $o: JSON) {{ {name}(where: $w, orderBy: $o, limit: 5) {{ id {field} {reverse}(orderBy: $o) {{ {field} }} }} {name}Aggregate(groupBy: [{}]) {{ {field} count max {{ {field} }} }} }}",
             json!(evil)
         );
-        let answer = run(&query, json!({"w": {evil: {"contains": ""}, reverse.clone(): {evil: {"eq": evil}}}, "o": {evil: "desc"}})).await;
-        assert_eq!(answer.get("errors"), None, "{evil}: {answer}");
+        let response = run(&query, json!({"w": {evil: {"contains": ""}, reverse.clone(): {evil: {"eq": evil}}}, "o": {evil: "desc"}})).await;
+        assert_eq!(response.get("errors"), None, "{evil}: {response}");
         assert_eq!(
-            answer["data"][&*name],
+            response["data"][&*name],
             json!([{"id": "1", &*field: evil, &*reverse: [{&*field: evil}]}]),
-            "{answer}"
+            "{response}"
         );
         let query = format!(
             "mutation($d: JSON, $c: JSON) {{ a: insert{type}(data: $d, onConflict: $c) {{ id {field} }} b: update{type}(id: 1, data: $d) {{ {field} }} }}"
         );
         let target = json!({"columns": [evil], "update": [evil]});
-        let answer = run(&query, json!({"d": {evil: evil, "id": 1}, "c": target})).await;
+        let response = run(&query, json!({"d": {evil: evil, "id": 1}, "c": target})).await;
         // The row also conflicts on another key than the one in `onConflict`.
         let rows = json!({"a": [{"id": "1", &*field: evil}], "b": [{&*field: evil}]});
-        let conflict = answer["errors"][0]["extensions"]["sqlstate"] == "23505";
-        assert!(answer["data"] == rows || conflict, "{evil}: {answer}");
+        let conflict = response["errors"][0]["extensions"]["sqlstate"] == "23505";
+        assert!(response["data"] == rows || conflict, "{evil}: {response}");
     }
 }

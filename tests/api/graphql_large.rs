@@ -49,9 +49,9 @@ async fn post_to(demo: &Service, body: &Value, encoding: Option<&str>) -> Respon
     if let Some(encoding) = encoding {
         request = request.header("accept-encoding", encoding);
     }
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    answer
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    response
 }
 
 /// Checks that the response has all tables, and no type twice.
@@ -71,16 +71,16 @@ fn check(types: &Value) {
 async fn its_introspection_is_streamed_and_whole() {
     schema().await;
     for _ in 0..2 {
-        let answer = post(&json!({"query": TYPES}), None).await;
-        assert!(!answer.headers().contains_key("content-length"));
-        let text = answer.text().await.unwrap();
+        let response = post(&json!({"query": TYPES}), None).await;
+        assert!(!response.headers().contains_key("content-length"));
+        let text = response.text().await.unwrap();
         assert!(text.len() > 1 << 20, "{}", text.len());
         let body: Value = serde_json::from_str(&text).unwrap();
         check(&body["data"]["__schema"]["types"]);
         for encoding in ["gzip", "zstd"] {
-            let answer = post(&json!({"query": TYPES}), Some(encoding)).await;
-            assert_eq!(answer.headers()["content-encoding"], encoding);
-            let size = answer.bytes().await.unwrap().len();
+            let response = post(&json!({"query": TYPES}), Some(encoding)).await;
+            assert_eq!(response.headers()["content-encoding"], encoding);
+            let size = response.bytes().await.unwrap().len();
             assert!((1..text.len() / 5).contains(&size), "{size}");
         }
     }
@@ -103,9 +103,9 @@ async fn it_may_stand_between_other_answers() {
     assert_eq!(body.as_array().unwrap().len(), 4);
     let message = json!({"type": "subscribe", "id": "a", "schema": "gql_large", "query": TYPES});
     let mut socket = socket("demo").await;
-    let answer = socket.ask(message).await;
-    assert_eq!(answer["type"], "next");
-    assert_eq!(answer["data"], body[1]["data"]);
+    let response = socket.ask(message).await;
+    assert_eq!(response["type"], "next");
+    assert_eq!(response["data"], body[1]["data"]);
     assert_eq!(
         socket.receive().await,
         json!({"type": "complete", "id": "a"})
@@ -135,8 +135,8 @@ async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_rea
         .collect();
     let query = json!({"query": format!("{{ {} }}", roots.concat())});
     let before = memory(&demo).await;
-    let answer = post_to(&demo, &query, None).await;
-    let (mut size, mut stream) = (0, answer.bytes_stream());
+    let response = post_to(&demo, &query, None).await;
+    let (mut size, mut stream) = (0, response.bytes_stream());
     while size < 8 << 20 {
         let chunk = tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap();
         let Some(chunk) = chunk else {

@@ -10,18 +10,18 @@ use crate::service::{Service, TextResponse, demo, demo_folder};
 
 pub(crate) async fn ask(service: &Service, query: &str) -> Value {
     let body = json!({"query": query}).to_string();
-    let answer = service
+    let response = service
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body))
         .await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+    assert_eq!(response.status, 200, "{response:?}");
+    response.json()
 }
 
 /// The code of a document that is refused before anything runs.
 pub(crate) async fn code(service: &Service, query: &str) -> Option<String> {
-    let answer = ask(service, query).await;
-    let code = answer["errors"][0]["extensions"]["code"].as_str();
-    assert!(code.is_none() || answer["data"].is_null(), "{answer}");
+    let response = ask(service, query).await;
+    let code = response["errors"][0]["extensions"]["code"].as_str();
+    assert!(code.is_none() || response["data"].is_null(), "{response}");
     code.map(str::to_owned)
 }
 
@@ -116,9 +116,9 @@ async fn a_large_document_is_refused_before_it_is_validated() {
         (equal(1_001), "a selection has 1001 fields"),
         (equal(50_000), "Document exceeds"),
     ] {
-        let answer = ask(demo(), &document).await;
-        let error = &answer["errors"][0];
-        assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{answer}");
+        let response = ask(demo(), &document).await;
+        let error = &response["errors"][0];
+        assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{response}");
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with(problem), "{message}");
     }
@@ -138,12 +138,12 @@ async fn a_large_document_is_refused_before_it_is_validated() {
 #[tokio::test]
 async fn a_subscription_has_its_own_way() {
     let subscription = "subscription { ArtistsMessageAdded { id } }";
-    let answer = ask(demo(), subscription).await;
-    let error = &answer["errors"][0];
-    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    let response = ask(demo(), subscription).await;
+    let error = &response["errors"][0];
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{response}");
     assert!(
         error["message"].as_str().unwrap().contains("WebSocket"),
-        "{answer}"
+        "{response}"
     );
 }
 
@@ -215,11 +215,11 @@ async fn nothing_runs_of_what_is_too_large() {
     let body = format!(
         "{{\"query\": \"query($w: JSON) {{ getArtists(where: $w) {{ id }} }}\", \"variables\": {variables}}}"
     );
-    let answer = demo().ask(Method::POST, PUBLIC, None, Some(body)).await;
+    let response = demo().ask(Method::POST, PUBLIC, None, Some(body)).await;
     assert!(
-        answer.json()["errors"][0]["message"].is_string(),
+        response.json()["errors"][0]["message"].is_string(),
         "{}",
-        &answer.text[..200]
+        &response.text[..200]
     );
 }
 
@@ -239,44 +239,44 @@ async fn every_limit_is_a_setting() {
     ];
     let service = Service::start(folder.path().to_str().unwrap(), &settings);
     bounds(&service, [4, 30, 3, 2 << 10]).await;
-    let answer = ask(&service, "{ getTracks { id } few: getTracks(limit: 6) { id } most: getTracks(limit: 9) { id } groups: getTracksAggregate(groupBy: [\"album_id\"]) { album_id } }").await;
-    assert_eq!(answer["errors"][0]["extensions"]["code"], "TOO_COMPLEX");
-    let answer = ask(
+    let response = ask(&service, "{ getTracks { id } few: getTracks(limit: 6) { id } most: getTracks(limit: 9) { id } groups: getTracksAggregate(groupBy: [\"album_id\"]) { album_id } }").await;
+    assert_eq!(response["errors"][0]["extensions"]["code"], "TOO_COMPLEX");
+    let response = ask(
         &service,
         "{ getTracks { id } few: getTracks(limit: 6) { id } most: getTracks(limit: 9) { id } }",
     )
     .await;
     let lengths =
-        ["getTracks", "few", "most"].map(|key| answer["data"][key].as_array().unwrap().len());
+        ["getTracks", "few", "most"].map(|key| response["data"][key].as_array().unwrap().len());
     assert_eq!(lengths, [5, 6, 8]);
     assert_eq!(
-        answer["extensions"],
+        response["extensions"],
         json!({"truncated": [["getTracks"], ["most"]]})
     );
-    let answer = ask(
+    let response = ask(
         &service,
         "{ getTracksAggregate(groupBy: [\"album_id\"]) { album_id } }",
     )
     .await;
     assert_eq!(
-        answer["data"]["getTracksAggregate"]
+        response["data"]["getTracksAggregate"]
             .as_array()
             .unwrap()
             .len(),
         8
     );
     assert_eq!(
-        answer["extensions"],
+        response["extensions"],
         json!({"truncated": [["getTracksAggregate"]]})
     );
     let one = r#"{"query":"{ __typename }"}"#;
     let status = async |body: String| {
-        let answer: TextResponse = service.ask(Method::POST, PUBLIC, None, Some(body)).await;
+        let response: TextResponse = service.ask(Method::POST, PUBLIC, None, Some(body)).await;
         assert!(
-            answer.status == 200 || answer.json()["errors"].is_array(),
-            "{answer:?}"
+            response.status == 200 || response.json()["errors"].is_array(),
+            "{response:?}"
         );
-        answer.status
+        response.status
     };
     assert_eq!(status(format!("[{one},{one}]")).await, 200);
     assert_eq!(status(format!("[{one},{one},{one}]")).await, 400);
@@ -297,12 +297,12 @@ async fn every_limit_is_a_setting() {
         "{{ getPlaylists(limit: 8, where: {{name: {{startsWith: \"xxx\"}}}}) {{ {} }} }}",
         copies.join(" ")
     );
-    let answer = ask(&service, &large).await;
+    let response = ask(&service, &large).await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
+        "{response}"
     );
-    assert_eq!(answer["data"], json!({"getPlaylists": null}));
+    assert_eq!(response["data"], json!({"getPlaylists": null}));
 }
 
 /// A role's limits do not affect other roles.
@@ -314,8 +314,8 @@ async fn a_role_has_limits_of_its_own() {
     bounds(&service, [4, 30, 3, 1 << 20]).await;
     let code_of = async |user: Option<&str>, query: String| {
         let body = json!({"query": query}).to_string();
-        let answer = service.ask(Method::POST, PUBLIC, user, Some(body)).await;
-        answer.json()["errors"][0]["extensions"]["code"].clone()
+        let response = service.ask(Method::POST, PUBLIC, user, Some(body)).await;
+        response.json()["errors"][0]["extensions"]["code"].clone()
     };
     for (user, [depth, fields, roots]) in [(None, [2, 10, 1]), (Some("alice"), [15, 1_000, 20])] {
         for (fits, beyond) in [

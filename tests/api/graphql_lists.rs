@@ -91,11 +91,11 @@ async fn an_order_that_is_none_is_named() {
         (json!({"id": {"t": "asc"}}), "orderBy.id"),
     ] {
         let query = "query($o: JSON) { getGqlLists(orderBy: $o) { id } }";
-        let answer = ask(Some("demo"), query, json!({"o": form})).await;
-        let error = &answer["errors"][0];
+        let response = ask(Some("demo"), query, json!({"o": form})).await;
+        let error = &response["errors"][0];
         assert_eq!(
             error["extensions"]["code"], "BAD_USER_INPUT",
-            "{form}: {answer}"
+            "{form}: {response}"
         );
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("`{place}`")), "{form}: {message}");
@@ -299,13 +299,13 @@ async fn groups_that_are_cut_are_named() {
     demo().rows("demo", fill, json!({})).await;
     let query =
         "{ x: getGqlGroupsAggregate(groupBy: [\"id\"]) { id } getGqlGroupsAggregate { count } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"]["x"].as_array().unwrap().len(), 10_000);
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"]["x"].as_array().unwrap().len(), 10_000);
     assert_eq!(
-        answer["data"]["getGqlGroupsAggregate"],
+        response["data"]["getGqlGroupsAggregate"],
         json!([{"count": 10_001}])
     );
-    assert_eq!(answer["extensions"], json!({"truncated": [["x"]]}));
+    assert_eq!(response["extensions"], json!({"truncated": [["x"]]}));
 }
 
 /// Lists below rows are cut separately, and the response names each.
@@ -326,16 +326,16 @@ async fn lists_below_rows_are_cut_and_named_each() {
     let fill = "insert into gql_below select n, case when n <= 1001 then 1 when n <= 2001 then 2 else 3 end from generate_series(1, 3500) n on conflict do nothing";
     demo().rows("demo", fill, json!({})).await;
     let query = "{ getGqlAbove(orderBy: {id: asc}) { x: gqlBelow { id } few: gqlBelow(limit: 2) { id } all: gqlBelow(limit: 10000) { id } } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
+    let response = ask(Some("demo"), query, json!({})).await;
     let lengths = |key: &str| -> Vec<usize> {
-        let rows = answer["data"]["getGqlAbove"].as_array().unwrap().iter();
+        let rows = response["data"]["getGqlAbove"].as_array().unwrap().iter();
         rows.map(|row| row[key].as_array().unwrap().len()).collect()
     };
     assert_eq!(lengths("x"), [1000, 1000, 1000]);
     assert_eq!(lengths("few"), [2, 2, 2]);
     assert_eq!(lengths("all"), [1001, 1000, 1499]);
     assert_eq!(
-        answer["extensions"],
+        response["extensions"],
         json!({"truncated": [["getGqlAbove", 0, "x"], ["getGqlAbove", 2, "x"]]})
     );
 }
@@ -367,7 +367,7 @@ async fn groups_by_ranges_contain_the_range() {
     );
     // Points cannot be grouped.
     let query = "{ getGqlSpansAggregate { pt { x } } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    let code = &answer["errors"][0]["extensions"]["code"];
-    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{answer}");
+    let response = ask(Some("demo"), query, json!({})).await;
+    let code = &response["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{response}");
 }

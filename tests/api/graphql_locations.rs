@@ -91,13 +91,13 @@ async fn what_is_wrong_with_a_document_says_where() {
             &[[2, 3]],
         ),
     ] {
-        let answer = ask(Some("demo"), query, json!({})).await;
-        assert_eq!(answer.get("data"), None, "{query}: {answer}");
-        let errors = answer["errors"].as_array().unwrap();
+        let response = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(response.get("data"), None, "{query}: {response}");
+        let errors = response["errors"].as_array().unwrap();
         let found: Vec<_> = errors
             .iter()
             .map(|error| {
-                assert_eq!(error["extensions"]["code"], expected, "{query}: {answer}");
+                assert_eq!(error["extensions"]["code"], expected, "{query}: {response}");
                 error["locations"][0].clone()
             })
             .collect();
@@ -105,7 +105,7 @@ async fn what_is_wrong_with_a_document_says_where() {
             .iter()
             .map(|[line, column]| json!({"line": line, "column": column}))
             .collect();
-        assert_eq!(found, places, "{query}: {answer}");
+        assert_eq!(found, places, "{query}: {response}");
     }
 }
 
@@ -118,12 +118,12 @@ async fn a_zero_character_is_a_syntax_error_with_its_place() {
         ("\n# \0\n{ __typename }", 3),
         ("\n{ getArtists(where: {name: \"é\0\"}) { id } }", 30),
     ] {
-        let answer = ask(None, query, json!({})).await;
-        assert_eq!(answer.get("data"), None, "{query:?}: {answer}");
-        let error = &answer["errors"][0];
+        let response = ask(None, query, json!({})).await;
+        assert_eq!(response.get("data"), None, "{query:?}: {response}");
+        let error = &response["errors"][0];
         let code = &error["extensions"]["code"];
-        assert_eq!(code, "GRAPHQL_PARSE_FAILED", "{query:?}: {answer}");
+        assert_eq!(code, "GRAPHQL_PARSE_FAILED", "{query:?}: {response}");
         let place = json!([{"line": 2, "column": column}]);
-        assert_eq!(error["locations"], place, "{query:?}: {answer}");
+        assert_eq!(error["locations"], place, "{query:?}: {response}");
     }
 }

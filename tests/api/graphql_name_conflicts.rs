@@ -16,11 +16,11 @@ async fn a_name_that_was_taken_is_in_the_log() {
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let token = tokens["access_token"].as_str();
     let body = json!({"query": "{ getMyTable2 { id } getQuery2 { id } getMyTable { id } }"});
-    let (_, answer) = node.post("/api/graphql/schema/public", token, body).await;
+    let (_, response) = node.post("/api/graphql/schema/public", token, body).await;
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!({"getMyTable2": [], "getQuery2": [], "getMyTable": []}),
-        "{answer}"
+        "{response}"
     );
     let log = node.stop();
     let warnings: Vec<_> = log

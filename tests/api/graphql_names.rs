@@ -24,8 +24,8 @@ pub(crate) async fn prepare_in(demo: &Service, schema: &str, statements: &str) {
     let path = format!("/api/graphql/schema/{schema}");
     let query = json!({"query": "{ __typename }"}).to_string();
     eventually(schema, || async {
-        let answer = demo.ask(Method::POST, &path, Some("demo"), Some(query.clone()));
-        answer.await.status != 404
+        let response = demo.ask(Method::POST, &path, Some("demo"), Some(query.clone()));
+        response.await.status != 404
     })
     .await;
 }
@@ -33,20 +33,20 @@ pub(crate) async fn prepare_in(demo: &Service, schema: &str, statements: &str) {
 pub(crate) async fn send(schema: &str, query: &str, variables: &Value) -> (u16, Value) {
     let path = format!("/api/graphql/schema/{schema}");
     let body = json!({"query": query, "variables": variables}).to_string();
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, &path, Some("demo"), Some(body))
         .await;
-    (answer.status, answer.json())
+    (response.status, response.json())
 }
 
 pub(crate) async fn data(schema: &str, query: &str, variables: Value) -> Value {
-    let (status, mut answer) = send(schema, query, &variables).await;
+    let (status, mut response) = send(schema, query, &variables).await;
     assert_eq!(
-        (status, answer.get("errors")),
+        (status, response.get("errors")),
         (200, None),
-        "{query}: {answer}"
+        "{query}: {response}"
     );
-    answer["data"].take()
+    response["data"].take()
 }
 
 /// The names of the fields of a type, including relationships.
@@ -225,18 +225,18 @@ async fn tables_of_odd_shapes_are_read_and_written() {
     // Generated columns cannot be set.
     for (given, sqlstate) in [("{id: 9}", "428C9"), ("{twice: 9}", "428C9")] {
         let query = format!("mutation {{ insertGenerated(data: {given}) {{ id }} }}");
-        let (_, answer) = send(schema, &query, &Value::Null).await;
-        let extensions = &answer["errors"][0]["extensions"];
-        assert_eq!(extensions["code"], "BAD_USER_INPUT", "{answer}");
+        let (_, response) = send(schema, &query, &Value::Null).await;
+        let extensions = &response["errors"][0]["extensions"];
+        assert_eq!(extensions["code"], "BAD_USER_INPUT", "{response}");
         assert!(
             extensions["sqlstate"].is_null() || extensions["sqlstate"] == sqlstate,
-            "{answer}"
+            "{response}"
         );
     }
     let by_id = "{ getNoKey(id: 1) { a } }";
-    let (_, answer) = send(schema, by_id, &Value::Null).await;
+    let (_, response) = send(schema, by_id, &Value::Null).await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"],
+        response["errors"][0]["extensions"]["code"],
         "GRAPHQL_VALIDATION_FAILED"
     );
 }
@@ -253,17 +253,17 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     let body = json!({"query": "{ getT { id n } }"}).to_string();
     let began = Instant::now();
     loop {
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, path, Some("demo"), Some(body.clone()))
             .await;
-        if answer.status == 200 {
+        if response.status == 200 {
             assert_eq!(
-                answer.json()["data"],
+                response.json()["data"],
                 json!({"getT": [{"id": "1", "n": 2}]})
             );
             break;
         }
-        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{response:?}");
     }
     let query =
         "{ __typename __schema { queryType { name fields { name } } mutationType { name } } }";
@@ -278,17 +278,17 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     let body = json!({"query": "{ __typename __type(name: \"T\") { name } }"}).to_string();
     let began = Instant::now();
     loop {
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, path, Some("alice"), Some(body.clone()))
             .await;
-        if answer.status == 200 {
+        if response.status == 200 {
             assert_eq!(
-                answer.json()["data"],
+                response.json()["data"],
                 json!({"__typename": "Query", "__type": null})
             );
             break;
         }
-        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{response:?}");
     }
 }
 
@@ -309,16 +309,16 @@ async fn a_role_sees_what_it_may_use() {
     let began = Instant::now();
     let query = "{ __type(name: \"Mutation\") { fields { name args { name } } } t: __type(name: \"T\") { fields { name } } u: __type(name: \"U\") { name } v: __type(name: \"V\") { fields { name } } q: __type(name: \"Query\") { fields { name } } }";
     let found = loop {
-        let answer = ask(query).await;
-        let found = if answer.status == 200 {
-            answer.json()["data"].clone()
+        let response = ask(query).await;
+        let found = if response.status == 200 {
+            response.json()["data"].clone()
         } else {
             Value::Null
         };
         if found["v"].is_object() {
             break found;
         }
-        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{response:?}");
     };
     let names = |value: &Value| -> Vec<String> {
         let fields = value["fields"].as_array().unwrap().iter();
@@ -358,12 +358,14 @@ async fn a_role_sees_what_it_may_use() {
             "GRAPHQL_VALIDATION_FAILED",
         ),
     ] {
-        let answer = ask(query).await.json();
-        let found = answer["errors"][0]["extensions"]["code"].as_str().unwrap();
+        let response = ask(query).await.json();
+        let found = response["errors"][0]["extensions"]["code"]
+            .as_str()
+            .unwrap();
         // Either PostgreSQL refuses a use that the column does not allow, or the service refuses it
         // before.
         let refusals = ["FORBIDDEN", "BAD_USER_INPUT"];
         let refused = refusals.contains(&code) && refusals.contains(&found);
-        assert!(found == code || refused, "{query}: {answer}");
+        assert!(found == code || refused, "{query}: {response}");
     }
 }

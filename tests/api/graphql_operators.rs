@@ -46,9 +46,9 @@ pub(crate) async fn prepare() {
 
 pub(crate) async fn ids(condition: &Value) -> Value {
     let query = "query($w: JSON) { getGqlOperators(where: $w, orderBy: {id: asc}) { id } }";
-    let answer = ask(Some("demo"), query, json!({"w": condition})).await;
-    assert_eq!(answer.get("errors"), None, "{condition}: {answer}");
-    let rows = answer["data"]["getGqlOperators"]
+    let response = ask(Some("demo"), query, json!({"w": condition})).await;
+    assert_eq!(response.get("errors"), None, "{condition}: {response}");
+    let rows = response["data"]["getGqlOperators"]
         .as_array()
         .unwrap()
         .clone();
@@ -326,21 +326,21 @@ async fn texts_have_patterns() {
         }
     }
     let broken = json!({"w": {"tx": {"regex": "("}}});
-    let answer = ask(
+    let response = ask(
         Some("demo"),
         "query($w: JSON) { getGqlOperators(where: $w) { id } }",
         broken,
     )
     .await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
+        "{response}"
     );
     assert!(
-        answer["errors"][0]["message"]
+        response["errors"][0]["message"]
             .as_str()
             .unwrap()
             .contains("where.tx.regex"),
-        "{answer}"
+        "{response}"
     );
 }

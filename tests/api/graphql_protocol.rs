@@ -64,12 +64,12 @@ async fn the_media_type_decides_over_the_status() {
                 "application/graphql-response+json; charset=utf-8",
             ),
         ] {
-            let answer = post(accept, body).await;
-            assert_eq!(answer.status, status, "{body} {accept:?}: {answer:?}");
-            assert_eq!(answer.header("content-type"), media, "{body}");
-            let body = answer.json();
+            let reply = post(accept, body).await;
+            assert_eq!(reply.status, status, "{body} {accept:?}: {reply:?}");
+            assert_eq!(reply.header("content-type"), media, "{body}");
+            let body = reply.json();
             assert!(body.get("data").is_some() || body["errors"][0]["message"].is_string());
-            assert!(answer.status == 200 || body.get("data").is_none(), "{body}");
+            assert!(reply.status == 200 || body.get("data").is_none(), "{body}");
         }
     }
     assert_eq!(post(Some("text/csv"), "{}").await.status, 406);
@@ -89,46 +89,50 @@ async fn errors_before_the_protocol_have_its_shape() {
     let query = Some(r#"{"query":"{ __typename }"}"#.to_owned());
     for unknown in ["nothing", "%00", "public%00"] {
         let path = format!("/api/graphql/schema/{unknown}");
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, &path, Some("demo"), query.clone())
             .await;
-        let code = answer.json()["errors"][0]["extensions"]["code"].clone();
-        assert_eq!((answer.status, code), (404, json!("BAD_USER_INPUT")));
+        let code = response.json()["errors"][0]["extensions"]["code"].clone();
+        assert_eq!((response.status, code), (404, json!("BAD_USER_INPUT")));
     }
 
     let request = demo()
         .request(Method::POST, PUBLIC)
         .bearer_auth("not.a.token");
-    let answer = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
+    let response = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
     assert_eq!(
         (
-            answer.status,
-            answer.json()["errors"][0]["extensions"]["code"].as_str()
+            response.status,
+            response.json()["errors"][0]["extensions"]["code"].as_str()
         ),
         (401, Some("UNAUTHENTICATED"))
     );
-    assert!(answer.header("www-authenticate").contains("invalid_token"));
+    assert!(
+        response
+            .header("www-authenticate")
+            .contains("invalid_token")
+    );
 
     let request = demo()
         .request(Method::POST, PUBLIC)
         .header("tidegate-database", "no_such_database");
-    let answer = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
-    assert_eq!(answer.status, 401);
-    assert!(answer.json()["errors"].is_array());
+    let response = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
+    assert_eq!(response.status, 401);
+    assert!(response.json()["errors"].is_array());
 
     let request = demo()
         .request(Method::POST, PUBLIC)
         .header("content-type", "text/plain");
-    let answer = TextResponse::of(request.body("{ __typename }")).await;
-    assert_eq!(answer.status, 415);
-    assert!(answer.json()["errors"].is_array());
+    let response = TextResponse::of(request.body("{ __typename }")).await;
+    assert_eq!(response.status, 415);
+    assert!(response.json()["errors"].is_array());
 
-    let answer = demo().ask(Method::PUT, PUBLIC, None, query).await;
+    let response = demo().ask(Method::PUT, PUBLIC, None, query).await;
     assert_eq!(
-        (answer.status, answer.header("allow")),
+        (response.status, response.header("allow")),
         (405, "GET, HEAD, POST, OPTIONS")
     );
-    assert!(answer.json()["errors"].is_array());
+    assert!(response.json()["errors"].is_array());
 }
 
 #[tokio::test]
@@ -137,17 +141,17 @@ async fn get_reads_and_does_not_write() {
         let path = format!("{PUBLIC}?{query}");
         async move { demo().ask(Method::GET, &path, Some("demo"), None).await }
     };
-    let answer = get("query=query(%24l:Int)%7BgetArtists(limit:%24l)%7B__typename%7D%7D&variables=%7B%22l%22:1%7D").await;
+    let response = get("query=query(%24l:Int)%7BgetArtists(limit:%24l)%7B__typename%7D%7D&variables=%7B%22l%22:1%7D").await;
     assert_eq!(
-        (answer.status, &*answer.text),
+        (response.status, &*response.text),
         (200, r#"{"data":{"getArtists":[{"__typename":"Artists"}]}}"#)
     );
-    let answer =
+    let response =
         get("query=query+A%7Ba:__typename%7D+query+B%7Bb:__typename%7D&operationName=B").await;
-    assert_eq!(answer.text, r#"{"data":{"b":"Query"}}"#);
-    let answer = get("query=mutation%7BdeletePlaylists(id:0)%7Bid%7D%7D").await;
+    assert_eq!(response.text, r#"{"data":{"b":"Query"}}"#);
+    let response = get("query=mutation%7BdeletePlaylists(id:0)%7Bid%7D%7D").await;
     assert_eq!(
-        (answer.status, answer.header("allow")),
+        (response.status, response.header("allow")),
         (405, "POST, OPTIONS")
     );
     for bad in [
@@ -163,11 +167,11 @@ async fn get_reads_and_does_not_write() {
 #[tokio::test]
 async fn an_array_is_a_request_each() {
     let body = r#"[{"query":"{ a: __typename }"},{"query":"{"},5,{"query":"mutation { deletePlaylists(id: 0) { id } }"}]"#;
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_owned()))
         .await;
-    assert_eq!(answer.status, 200);
-    let body = answer.json();
+    assert_eq!(response.status, 200);
+    let body = response.json();
     assert_eq!(body[0], json!({"data": {"a": "Query"}}));
     assert_eq!(
         body[1]["errors"][0]["extensions"]["code"],
@@ -193,28 +197,28 @@ async fn anonymous_callers_read_as_the_default_user_and_see_no_mutations() {
     eventually("the schema gql_readable", || async {
         let body = json!({"query": query}).to_string();
         let path = "/api/graphql/schema/gql_readable";
-        let answer = demo().ask(Method::POST, path, None, Some(body)).await;
-        answer.json()["data"] == expected
+        let response = demo().ask(Method::POST, path, None, Some(body)).await;
+        response.json()["data"] == expected
     })
     .await;
-    let answer = ask(
+    let response = ask(
         None,
         "mutation { insertArtists(data: {name: \"x\"}) { id } }",
         json!({}),
     )
     .await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"],
+        response["errors"][0]["extensions"]["code"],
         "GRAPHQL_VALIDATION_FAILED"
     );
     // The user alice may write playlists and nothing else.
-    let answer = ask(
+    let response = ask(
         Some("alice"),
         "{ __type(name: \"Mutation\") { fields { name } } }",
         json!({}),
     )
     .await;
-    let fields = answer["data"]["__type"]["fields"].as_array().unwrap();
+    let fields = response["data"]["__type"]["fields"].as_array().unwrap();
     let names: Vec<_> = fields
         .iter()
         .map(|field| field["name"].as_str().unwrap())
@@ -227,29 +231,29 @@ async fn anonymous_callers_read_as_the_default_user_and_see_no_mutations() {
 async fn a_browser_gets_a_page_that_needs_no_other_host() {
     let request = demo().request(Method::GET, PUBLIC);
     let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    let answer = TextResponse::of(request.header("accept", accept)).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
-    let policy = answer.header("content-security-policy");
+    let response = TextResponse::of(request.header("accept", accept)).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), "text/html; charset=utf-8");
+    let policy = response.header("content-security-policy");
     assert!(
         policy.starts_with("default-src 'none'; connect-src 'self';"),
         "{policy}"
     );
-    assert!(!answer.text.contains("http://") && !answer.text.contains("https://"));
+    assert!(!response.text.contains("http://") && !response.text.contains("https://"));
 }
 
 #[tokio::test]
 async fn the_schema_is_to_be_had_as_text() {
     let path = format!("{PUBLIC}/sdl");
-    let answer = demo().ask(Method::GET, &path, Some("demo"), None).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+    let response = demo().ask(Method::GET, &path, Some("demo"), None).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), "text/plain; charset=utf-8");
     assert!(
-        answer
+        response
             .text
             .contains("type Albums {\n  id: ID!\n  artist_id: Int!\n"),
         "{}",
-        answer.text
+        response.text
     );
 }
 
@@ -286,15 +290,15 @@ async fn null_parameters_of_an_address_are_absent() {
     let path = format!(
         "{PUBLIC}?query=%7B__typename%7D&variables=null&operationName=&extensions=null&more=1"
     );
-    let answer = demo().ask(Method::GET, &path, Some("demo"), None).await;
+    let response = demo().ask(Method::GET, &path, Some("demo"), None).await;
     assert_eq!(
-        (answer.status, &*answer.text),
+        (response.status, &*response.text),
         (200, r#"{"data":{"__typename":"Query"}}"#)
     );
     // A query that is null counts as missing, whatever the media type.
-    let answer = post(None, r#"{"query":null}"#).await;
-    assert_eq!(answer.status, 400, "{answer:?}");
-    let body = answer.json();
+    let response = post(None, r#"{"query":null}"#).await;
+    assert_eq!(response.status, 400, "{response:?}");
+    let body = response.json();
     let message = body["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains("`query` is missing"), "{message}");
 }

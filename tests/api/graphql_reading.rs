@@ -99,9 +99,9 @@ async fn what_is_wrong_with_a_condition_is_named() {
     ];
     for (condition, place) in cases {
         let query = "query($w: JSON) { getArtists(where: $w) { id } }";
-        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
-        let error = &answer["errors"][0];
-        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+        let response = ask(Some("demo"), query, json!({"w": condition})).await;
+        let error = &response["errors"][0];
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{response}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("`{place}`")), "{message}");
     }
@@ -165,18 +165,24 @@ async fn every_cut_is_reported() {
         .as_i64()
         .unwrap();
     assert!(count > 1_000);
-    let answer = ask(
+    let response = ask(
         Some("demo"),
         "{ getTracks { id } few: getTracks(limit: 3) { id } all: getTracks(limit: 10000) { id } }",
         json!({}),
     )
     .await;
-    assert_eq!(answer["data"]["getTracks"].as_array().unwrap().len(), 1_000);
     assert_eq!(
-        i64::try_from(answer["data"]["all"].as_array().unwrap().len()).unwrap(),
+        response["data"]["getTracks"].as_array().unwrap().len(),
+        1_000
+    );
+    assert_eq!(
+        i64::try_from(response["data"]["all"].as_array().unwrap().len()).unwrap(),
         count
     );
-    assert_eq!(answer["extensions"], json!({"truncated": [["getTracks"]]}));
+    assert_eq!(
+        response["extensions"],
+        json!({"truncated": [["getTracks"]]})
+    );
 }
 
 #[tokio::test]
@@ -241,12 +247,12 @@ async fn values_have_the_forms_of_their_types() {
         })
     );
     // A value that cannot be represented is an error with a path; the rest is returned.
-    let answer = ask(Some("demo"), "{ getGqlValues { i grid nan } }", json!({})).await;
+    let response = ask(Some("demo"), "{ getGqlValues { i grid nan } }", json!({})).await;
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!({"getGqlValues": [{"i": 1, "grid": null, "nan": null}]})
     );
-    let paths: Vec<_> = answer["errors"]
+    let paths: Vec<_> = response["errors"]
         .as_array()
         .unwrap()
         .iter()
@@ -259,7 +265,10 @@ async fn values_have_the_forms_of_their_types() {
             json!(["getGqlValues", 0, "nan"])
         ]
     );
-    assert_eq!(answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT");
+    assert_eq!(
+        response["errors"][0]["extensions"]["code"],
+        "BAD_USER_INPUT"
+    );
 }
 
 #[tokio::test]
@@ -282,7 +291,7 @@ async fn aggregates_are_those_of_sql() {
 async fn the_whole_language_works() {
     let query = "query One { __typename } query Two($more: Boolean = false) { x: getArtists(id: 1) { ...f ... on Artists { again: id } id @skip(if: $more) name @include(if: $more) albums(limit: 1) { id } albums(limit: 1) { title } } } fragment f on Artists { __typename }";
     let body = json!({"query": query, "operationName": "Two"});
-    let answer = demo()
+    let response = demo()
         .ask(
             reqwest::Method::POST,
             crate::graphql::PUBLIC,
@@ -290,7 +299,7 @@ async fn the_whole_language_works() {
             Some(body.to_string()),
         )
         .await;
-    let row = &answer.json()["data"]["x"][0];
+    let row = &response.json()["data"]["x"][0];
     let keys: Vec<_> = row.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["__typename", "again", "id", "albums"]);
     let keys: Vec<_> = row["albums"][0].as_object().unwrap().keys().collect();
@@ -333,14 +342,14 @@ async fn a_page_is_in_the_order_of_the_primary_key_and_a_long_one_says_that_it_w
         .await;
     demo().rows("demo", "insert into gql_pages select n from generate_series(10001, 1, -1) n on conflict do nothing", json!({})).await;
     let query = "{ a: getGqlPages(limit: 2) { id } b: getGqlPages(offset: 9999) { id } c: getGqlPages(limit: 20000) { __typename } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"]["a"], json!([{"id": "1"}, {"id": "2"}]));
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"]["a"], json!([{"id": "1"}, {"id": "2"}]));
     assert_eq!(
-        answer["data"]["b"],
+        response["data"]["b"],
         json!([{"id": "10000"}, {"id": "10001"}])
     );
-    assert_eq!(answer["data"]["c"].as_array().unwrap().len(), 10_000);
-    assert_eq!(answer["extensions"], json!({"truncated": [["c"]]}));
+    assert_eq!(response["data"]["c"].as_array().unwrap().len(), 10_000);
+    assert_eq!(response["extensions"], json!({"truncated": [["c"]]}));
 }
 
 /// With `offset` and without `limit`, a page has at most a thousand rows, in the order of the key.
@@ -352,9 +361,9 @@ async fn an_offset_alone_makes_a_page_of_a_thousand() {
     let fill = "insert into gql_offsets select n from generate_series(1002, 1, -1) n";
     demo().rows("demo", fill, json!({})).await;
     let query = "{ cut: getGqlOffsets(offset: 1) { id } whole: getGqlOffsets(offset: 2) { id } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
+    let response = ask(Some("demo"), query, json!({})).await;
     for (key, first, last) in [("cut", "2", "1001"), ("whole", "3", "1002")] {
-        let rows = answer["data"][key].as_array().unwrap();
+        let rows = response["data"][key].as_array().unwrap();
         assert_eq!(rows.len(), 1_000, "{key}");
         assert_eq!(
             (&rows[0]["id"], &rows[999]["id"]),
@@ -362,7 +371,7 @@ async fn an_offset_alone_makes_a_page_of_a_thousand() {
             "{key}"
         );
     }
-    assert_eq!(answer["extensions"], json!({"truncated": [["cut"]]}));
+    assert_eq!(response["extensions"], json!({"truncated": [["cut"]]}));
 }
 
 /// Variables may be values, parts of lists, lists or conditions, and may have defaults.

@@ -77,10 +77,10 @@ async fn views_are_written_where_postgresql_can() {
         json!({"a": [{"id": 1, "n": 1}], "b": [{"n": 2}], "c": [{"id": 2, "n": 9}], "d": [{"id": 3, "n": 3}], "e": [{"id": 2}]})
     );
     let beyond = "mutation { insertGqlChecked(data: {id: 4, n: 10}) { id } }";
-    let answer = ask(Some("demo"), beyond, json!({})).await;
+    let response = ask(Some("demo"), beyond, json!({})).await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["sqlstate"], "44000",
-        "{answer}"
+        response["errors"][0]["extensions"]["sqlstate"], "44000",
+        "{response}"
     );
     // Views have no key, so they have neither the argument `id` nor a default order. A materialised
     // view has the rows of its last refresh.
@@ -205,10 +205,10 @@ async fn foreign_tables_are_read_and_written() {
     // A write to a foreign table is rolled back too.
     let query =
         "mutation { a: insertGqlFar(data: {id: 4}) { id } b: insertGqlFar(data: {id: 3}) { id } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
+    let response = ask(Some("demo"), query, json!({})).await;
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "CONSTRAINT_VIOLATION",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "CONSTRAINT_VIOLATION",
+        "{response}"
     );
     let count = demo
         .admin()

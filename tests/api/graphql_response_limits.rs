@@ -34,14 +34,14 @@ async fn a_mutation_whose_response_is_too_large_has_not_happened() {
             ),
         ),
     ] {
-        let answer = ask(&service, &format!("mutation {{ {mutation} }}")).await;
-        assert_eq!(answer["data"], Value::Null, "{letter}");
-        let code = &answer["errors"][0]["extensions"]["code"];
-        assert_eq!(code, "TOO_COMPLEX", "{letter}: {answer}");
+        let response = ask(&service, &format!("mutation {{ {mutation} }}")).await;
+        assert_eq!(response["data"], Value::Null, "{letter}");
+        let code = &response["errors"][0]["extensions"]["code"];
+        assert_eq!(code, "TOO_COMPLEX", "{letter}: {response}");
         let text = "select count(*)::int as n from playlists where name like :name";
         let name = format!("{}%", letter.repeat(9));
         let rows = service.rows("demo", text, json!({"name": name})).await;
-        assert_eq!(rows["data"][0]["n"], 0, "{letter}: {answer}");
+        assert_eq!(rows["data"][0]["n"], 0, "{letter}: {response}");
     }
 }
 
@@ -59,12 +59,12 @@ async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
         let track = format!("{{album_id: {id}, title: \"{tracks} shown\"}}");
         let objects = vec![track; tracks].join(", ");
         let insert = format!("insertTracks(objects: [{objects}]) {{ albums {{ title }} }}");
-        let answer = ask(&service, &format!("mutation {{ {insert} }}")).await;
-        assert_eq!(answer["data"].is_object(), fits, "{answer:.300}");
+        let response = ask(&service, &format!("mutation {{ {insert} }}")).await;
+        assert_eq!(response["data"].is_object(), fits, "{response:.300}");
         let text = "select count(*)::int as n from tracks where title = :title";
         let parameters = json!({"title": format!("{tracks} shown")});
         let rows = service.rows("demo", text, parameters).await;
-        assert_eq!(rows["data"][0]["n"], usize::from(fits), "{answer:.300}");
+        assert_eq!(rows["data"][0]["n"], usize::from(fits), "{response:.300}");
     }
 }
 
@@ -83,7 +83,7 @@ async fn in_an_array_only_what_can_be_answered_is_done() {
         insert("second ".repeat(2_000)),
         insert("third".to_owned()),
     ]);
-    let answer = service
+    let response = service
         .ask(
             Method::POST,
             PUBLIC,
@@ -91,9 +91,9 @@ async fn in_an_array_only_what_can_be_answered_is_done() {
             Some(requests.to_string()),
         )
         .await;
-    assert_eq!(answer.status, 200, "{:.300}", answer.text);
-    let answers = answer.json();
-    let codes = [0, 1, 2].map(|at| answers[at]["errors"][0]["extensions"]["code"].clone());
+    assert_eq!(response.status, 200, "{:.300}", response.text);
+    let responses = response.json();
+    let codes = [0, 1, 2].map(|at| responses[at]["errors"][0]["extensions"]["code"].clone());
     assert_eq!(codes, [Value::Null, json!("TOO_COMPLEX"), Value::Null]);
     let q = "select split_part(name, ' ', 1) as word from playlists \
              where name ~ '^(first|second|third)' order by id";

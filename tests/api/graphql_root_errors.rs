@@ -30,8 +30,8 @@ async fn make_broken_views() {
     wait_for_type("GqlBrokenLate").await;
 }
 
-fn codes(answer: &Value) -> Vec<(&str, &str)> {
-    let errors = answer["errors"].as_array().unwrap().iter();
+fn codes(response: &Value) -> Vec<(&str, &str)> {
+    let errors = response["errors"].as_array().unwrap().iter();
     errors
         .map(|error| {
             let path = error["path"].as_array().unwrap();
@@ -93,9 +93,9 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             vec![("a", wrong)],
         ),
     ] {
-        let answer = ask(Some("demo"), query, json!({})).await;
-        assert_eq!(answer["data"], expected, "{query}: {answer}");
-        assert_eq!(codes(&answer), lost, "{query}: {answer}");
+        let response = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(response["data"], expected, "{query}: {response}");
+        assert_eq!(codes(&response), lost, "{query}: {response}");
     }
 }
 
@@ -106,14 +106,14 @@ async fn the_order_of_the_fields_stays() {
     let query = "{ c: getArtists(id: 1) { id } x: getGqlBroken { q } b: getArtists(id: 1) { id } \
                  t: __typename y: getGqlBroken { q } a: getArtists(id: 1) { id } }";
     let body = json!({"query": query}).to_string();
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body))
         .await;
     let artist = "[{\"id\":\"1\"}]";
     let expected = format!(
         "{{\"data\":{{\"c\":{artist},\"x\":null,\"b\":{artist},\"t\":\"Query\",\"y\":null,\"a\":{artist}}},\"errors\":["
     );
-    assert!(answer.text.starts_with(&expected), "{answer:?}");
+    assert!(response.text.starts_with(&expected), "{response:?}");
 }
 
 /// Fields that are read again are read in one snapshot.
@@ -133,12 +133,12 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
     let change = "update gql_left set n = 1";
     gate.admin.batch_execute(change).await.unwrap();
     gate.open().await;
-    let answer = asked.await.unwrap();
+    let response = asked.await.unwrap();
     let old = json!([{"n": 0}]);
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!({"a": old, "x": null, "b": old, "gate": [{"id": 1}], "c": old}),
-        "{answer}"
+        "{response}"
     );
 }
 
@@ -153,12 +153,12 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
     wait_for_type("GqlSleeper").await;
     let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(limit: 1) { id } \
                  c: getArtists(id: 1) { id } __typename }";
-    let answer = ask_with_deadline("demo", query).await;
+    let response = ask_with_deadline("demo", query).await;
     // The fields that share a statement with the first one were read with it.
     let artist = json!([{"id": "1"}]);
     let expected = json!({"a": artist, "x": null, "b": null, "c": artist, "__typename": "Query"});
-    assert_eq!(answer["data"], expected, "{answer}");
-    assert_eq!(codes(&answer), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);
+    assert_eq!(response["data"], expected, "{response}");
+    assert_eq!(codes(&response), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);
 }
 
 /// A mutation fails as a whole, including its selections.
@@ -166,9 +166,9 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
 async fn a_mutation_that_fails_has_no_data() {
     let query = "mutation { t: __typename a: insertPlaylists(data: {name: \"gql roots\"}) { id } \
                  b: updatePlaylists(where: {nix: 1}, data: {name: \"x\"}) { id } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"], Value::Null, "{answer}");
-    assert_eq!(codes(&answer), [("b", "BAD_USER_INPUT")]);
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"], Value::Null, "{response}");
+    assert_eq!(codes(&response), [("b", "BAD_USER_INPUT")]);
     let read = "{ getPlaylists(where: {name: \"gql roots\"}) { id } }";
     let found = data("demo", read, json!({})).await;
     assert_eq!(found["getPlaylists"], json!([]));
@@ -213,11 +213,11 @@ async fn policies() {
         ))
         .await;
         let field = format!("getGqlPolicy{}{}", name[..1].to_uppercase(), &name[1..]);
-        let answer = settled(Some("alice"), &format!("{{ x: {field}(id: 1) {{ id }} }}")).await;
+        let response = settled(Some("alice"), &format!("{{ x: {field}(id: 1) {{ id }} }}")).await;
         assert_eq!(
-            answer["data"],
+            response["data"],
             json!({"x": [{"id": "1"}]}),
-            "{name}: {answer}"
+            "{name}: {response}"
         );
     }
 }
@@ -259,13 +259,13 @@ async fn a_query_does_not_write() {
         "{ x: getGqlTraced { id gqlTracing { id } } }",
         "{ x: getGqlTracer { id } y: getGqlTracing { id } }",
     ] {
-        let answer = ask(Some("alice"), query, json!({})).await;
-        let below = answer["data"]["x"].pointer("/0/gqlTracing");
-        let shows_nothing = has_no_data(&answer["data"]) || below == Some(&Value::Null);
-        assert!(shows_nothing, "{query}: {answer}");
-        let extensions = &answer["errors"][0]["extensions"];
-        assert_eq!(extensions["sqlstate"], "25006", "{query}: {answer}");
-        assert_eq!(extensions["code"], "FORBIDDEN", "{query}: {answer}");
+        let response = ask(Some("alice"), query, json!({})).await;
+        let below = response["data"]["x"].pointer("/0/gqlTracing");
+        let shows_nothing = has_no_data(&response["data"]) || below == Some(&Value::Null);
+        assert!(shows_nothing, "{query}: {response}");
+        let extensions = &response["errors"][0]["extensions"];
+        assert_eq!(extensions["sqlstate"], "25006", "{query}: {response}");
+        assert_eq!(extensions["code"], "FORBIDDEN", "{query}: {response}");
     }
     policies().await;
     let admin = demo().admin().await;

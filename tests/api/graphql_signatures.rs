@@ -178,9 +178,9 @@ async fn a_role_reads_the_text_of_what_it_may_use() {
         let path = "/api/graphql/schema/gql_shown/sdl";
         demo().ask(Method::GET, path, Some("alice"), None).await
     };
-    let answer = sdl().await;
-    assert_eq!(answer.status, 404, "{answer:?}");
-    assert!(answer.json()["errors"].is_array(), "{answer:?}");
+    let response = sdl().await;
+    assert_eq!(response.status, 404, "{response:?}");
+    assert!(response.json()["errors"].is_array(), "{response:?}");
     let grants = "grant usage on schema gql_shown to \"demo/alice\"; \
                   grant select (id, open) on gql_shown.t to \"demo/alice\"; \
                   grant delete on gql_shown.v to \"demo/alice\"";

@@ -64,8 +64,8 @@ fn array(queries: &[&str]) -> JoinHandle<Value> {
     let requests = queries.iter().map(|query| json!({"query": query}));
     let body = Value::Array(requests.collect()).to_string();
     tokio::spawn(async move {
-        let answer = demo().ask(Method::POST, PUBLIC, Some("demo"), Some(body));
-        answer.await.json()
+        let response = demo().ask(Method::POST, PUBLIC, Some("demo"), Some(body));
+        response.await.json()
     })
 }
 
@@ -92,14 +92,18 @@ async fn queries_of_an_array_run_at_once_and_mutations_between_them_in_order() {
     // The documents after the mutation have not started.
     eventually("both queries wait", || waiting(2)).await;
     gate.open().await;
-    let answer = asked.await.unwrap();
+    let response = asked.await.unwrap();
     let row = |n: u8| json!({"data": {"getGqlOrder": [{"n": n}]}});
     let passed = json!({"data": {"getGqlGate8207": [{"id": 1}]}});
-    assert_eq!([&answer[0], &answer[2], &answer[6]], [&passed; 3]);
-    assert_eq!((&answer[1], &answer[5]), (&row(0), &row(1)), "{answer}");
-    assert_eq!(answer[4]["data"]["updateGqlOrder"][0]["n"], 1);
+    assert_eq!([&response[0], &response[2], &response[6]], [&passed; 3]);
     assert_eq!(
-        answer[3]["errors"][0]["extensions"]["code"],
+        (&response[1], &response[5]),
+        (&row(0), &row(1)),
+        "{response}"
+    );
+    assert_eq!(response[4]["data"]["updateGqlOrder"][0]["n"], 1);
+    assert_eq!(
+        response[3]["errors"][0]["extensions"]["code"],
         "GRAPHQL_PARSE_FAILED"
     );
 }
@@ -120,14 +124,14 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
                   insert into gql_seen values (2, 1); insert into gql_seen_part values (2, 1, 1); commit";
     gate.admin.batch_execute(change).await.unwrap();
     gate.open().await;
-    let answer = asked.await.unwrap();
+    let response = asked.await.unwrap();
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!({
             "a": [{"n": 0}], "gate": [{"id": 1}], "b": [{"n": 0, "gqlSeenPart": [{"n": 0}]}],
             "c": [{"count": 1, "sum": {"n": "0"}}], "d": [{"n": 0, "gqlSeen": {"n": 0}}],
         }),
-        "{answer}"
+        "{response}"
     );
     // The next request sees the changed row.
     let after = data(
@@ -184,18 +188,18 @@ async fn each_request_of_an_array_is_a_transaction_of_its_own() {
     };
     // The second document fails in its second field. The others are committed.
     let body = json!([insert(&[1, 2]), insert(&[3, 1]), insert(&[4]), {"query": "{ getGqlApart { id } }"}]);
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
         .await;
-    let answer = answer.json();
-    let tx = |at: usize, key: &str| answer[at]["data"][key][0]["tx"].clone();
-    assert!(tx(0, "i1").is_string(), "{answer}");
+    let response = response.json();
+    let tx = |at: usize, key: &str| response[at]["data"][key][0]["tx"].clone();
+    assert!(tx(0, "i1").is_string(), "{response}");
     assert_eq!(tx(0, "i1"), tx(0, "i2"));
     assert_ne!(tx(0, "i1"), tx(2, "i4"));
-    assert_eq!(answer[1]["data"], Value::Null);
-    assert_eq!(answer[1]["errors"][0]["extensions"]["sqlstate"], "23505");
+    assert_eq!(response[1]["data"], Value::Null);
+    assert_eq!(response[1]["errors"][0]["extensions"]["sqlstate"], "23505");
     assert_eq!(
-        answer[3]["data"]["getGqlApart"],
+        response[3]["data"]["getGqlApart"],
         json!([{"id": "1"}, {"id": "2"}, {"id": "4"}])
     );
 }
@@ -224,16 +228,16 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
     // While the document waits, other requests see the new column.
     settled(Some("demo"), "{ getGqlFlight { more } }").await;
     gate.open().await;
-    let answer = asked.await.unwrap();
-    assert_eq!(answer.get("errors"), None, "{answer}");
+    let response = asked.await.unwrap();
+    assert_eq!(response.get("errors"), None, "{response}");
     assert_eq!(
-        answer["data"]["getGqlFlight"],
+        response["data"]["getGqlFlight"],
         json!([{"id": "1", "old": 5}])
     );
-    let fields = answer["data"]["t"]["fields"].as_array().unwrap().clone();
+    let fields = response["data"]["t"]["fields"].as_array().unwrap().clone();
     assert!(
         fields.iter().all(|field| field["name"] != "more"),
-        "{answer}"
+        "{response}"
     );
 
     // The table was dropped meanwhile, and the next request takes that into account.
@@ -244,14 +248,14 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
     let change = "alter table gql_flight_gone drop column old";
     gate.admin.batch_execute(change).await.unwrap();
     gate.open().await;
-    let answer = asked.await.unwrap();
+    let response = asked.await.unwrap();
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "CONFLICT",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "CONFLICT",
+        "{response}"
     );
     assert_eq!(
-        answer["errors"][0]["extensions"]["sqlstate"], "42703",
-        "{answer}"
+        response["errors"][0]["extensions"]["sqlstate"], "42703",
+        "{response}"
     );
     eventually("the column is gone", || async {
         let found = ask(Some("demo"), "{ getGqlFlightGone { old } }", json!({})).await;
@@ -278,8 +282,8 @@ async fn a_column_that_changes_its_type_breaks_no_request() {
         }
         let change = format!("alter table gql_turned alter n type {type} using n::text::{type}");
         admin.batch_execute(&change).await.unwrap();
-        let answer = ask(Some("demo"), query, json!({})).await;
-        assert_eq!(answer.get("errors"), None, "{type}: {answer}");
+        let response = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(response.get("errors"), None, "{type}: {response}");
         settled(Some("demo"), query).await;
     }
 }
@@ -346,18 +350,18 @@ async fn a_revoked_privilege_is_refused_in_the_next_request() {
         {"query": "mutation { insertGqlLast(data: {id: 1}) { id } }"},
         {"query": "{ getGqlLost { open } }"},
     ]);
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, PUBLIC, Some("alice"), Some(body.to_string()))
         .await;
-    let answer = answer.json();
-    assert_eq!(answer[0]["data"], json!({"getGqlLost": []}), "{answer}");
+    let response = response.json();
+    assert_eq!(response[0]["data"], json!({"getGqlLost": []}), "{response}");
     assert_eq!(
-        answer[1]["data"],
+        response[1]["data"],
         json!({"insertGqlLast": [{"id": 1}]}),
-        "{answer}"
+        "{response}"
     );
     assert_eq!(
-        answer[2]["errors"][0]["extensions"]["code"], "FORBIDDEN",
-        "{answer}"
+        response[2]["errors"][0]["extensions"]["code"], "FORBIDDEN",
+        "{response}"
     );
 }

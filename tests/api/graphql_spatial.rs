@@ -166,12 +166,12 @@ async fn shapes_are_geojson_out_and_in() {
     let odd = odd.replace("'POINT(0 0)'", "gis.st_makepoint(0, 0)");
     admin.batch_execute(&odd).await.unwrap();
     let query = "{ x: getGqfShapes(id: 99) { g w } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"]["x"][0]["w"], Value::Null, "{answer}");
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"]["x"][0]["w"], Value::Null, "{response}");
     assert_eq!(
-        answer["errors"][0]["path"],
+        response["errors"][0]["path"],
         json!(["x", 0, "w"]),
-        "{answer}"
+        "{response}"
     );
 }
 

@@ -147,15 +147,15 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
     ] {
         let message =
             json!({"type": "subscribe", "id": "x", "schema": "public", "query": document});
-        let answer = socket.ask(message).await;
-        assert_eq!(answer["type"], "error", "{document}: {answer}");
-        assert_eq!(answer["id"], "x", "{document}: {answer}");
+        let response = socket.ask(message).await;
+        assert_eq!(response["type"], "error", "{document}: {response}");
+        assert_eq!(response["id"], "x", "{document}: {response}");
         if !error.is_empty() {
-            assert_eq!(answer["error"], error, "{document}: {answer}");
+            assert_eq!(response["error"], error, "{document}: {response}");
         }
         assert!(
-            answer["message"].as_str().unwrap().contains(word),
-            "{document}: {answer}"
+            response["message"].as_str().unwrap().contains(word),
+            "{document}: {response}"
         );
     }
     // Aliases, fragments and variables are supported. A partition counts as its root.

@@ -116,8 +116,8 @@ async fn every_type_has_its_name_and_its_form() {
         {
             members.remove("empty");
         }
-        let answer = ask(Some("demo"), mutation, json!({"d": {column: given}})).await;
-        assert_eq!(answer.get("errors"), None, "{type} {given}: {answer}");
+        let response = ask(Some("demo"), mutation, json!({"d": {column: given}})).await;
+        assert_eq!(response.get("errors"), None, "{type} {given}: {response}");
         let query = format!("{{ getGqlTypes {{ c{at} {selection} }} }}");
         let again = data("demo", &query, json!({})).await;
         assert_eq!(
@@ -135,15 +135,15 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
     demo().rows("demo", setup, json!({})).await;
     let fill = "insert into gql_flaws values (1, 'NaN', 'Infinity', '-Infinity', '{{1},{2}}', '{1,NaN,-Infinity}', '(Infinity,1)', null, 1, 1), (2, 1, 2, 3, '{4}', '{5}', '(6,7)', null, 2, 2), (3, null, null, null, null, null, null, null, 'NaN', 3)";
     demo().rows("demo", fill, json!({})).await;
-    let answer = ask(Some("demo"), "{ x: getGqlFlaws(orderBy: {id: asc}, where: {id: {lt: 3}}) { a: n p m g f pt { x y } ok } }", json!({})).await;
+    let response = ask(Some("demo"), "{ x: getGqlFlaws(orderBy: {id: asc}, where: {id: {lt: 3}}) { a: n p m g f pt { x y } ok } }", json!({})).await;
     assert_eq!(
-        answer["data"]["x"],
+        response["data"]["x"],
         json!([
             {"a": null, "p": null, "m": null, "g": null, "f": [1, null, null], "pt": null, "ok": 1},
             {"a": 1, "p": 2, "m": 3, "g": [4], "f": [5], "pt": {"x": 6, "y": 7}, "ok": 2},
         ])
     );
-    let errors = answer["errors"].as_array().unwrap();
+    let errors = response["errors"].as_array().unwrap();
     let paths: Vec<_> = errors
         .iter()
         .map(|error| error["path"].to_string())
@@ -164,21 +164,21 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
         errors
             .iter()
             .all(|error| error["extensions"]["code"] == "BAD_USER_INPUT"),
-        "{answer}"
+        "{response}"
     );
     // If the column is not nullable, the row is null instead.
-    let answer = ask(
+    let response = ask(
         Some("demo"),
         "{ getGqlFlaws(orderBy: {id: asc}) { id must } }",
         json!({}),
     )
     .await;
     assert_eq!(
-        answer["data"]["getGqlFlaws"],
+        response["data"]["getGqlFlaws"],
         json!([{"id": "1", "must": 1}, {"id": "2", "must": 2}, null])
     );
     assert_eq!(
-        answer["errors"][0]["path"],
+        response["errors"][0]["path"],
         json!(["getGqlFlaws", 2, "must"])
     );
 }
@@ -198,8 +198,8 @@ async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     wait_for_type("GqlSureBoth").await;
     assert_eq!(fields("GqlSureB").await[1].1, "Int!");
     assert_eq!(fields("GqlSureBoth").await[1].1, "Int");
-    let answer = ask(Some("demo"), "{ x: getGqlSureBoth { id s } }", json!({})).await;
-    assert_eq!(answer, json!({"data": {"x": [{"id": 1, "s": null}]}}));
+    let response = ask(Some("demo"), "{ x: getGqlSureBoth { id s } }", json!({})).await;
+    assert_eq!(response, json!({"data": {"x": [{"id": 1, "s": null}]}}));
 }
 
 /// A list in a list, which a domain makes possible, is a text.
@@ -214,7 +214,7 @@ async fn lists_of_lists_by_a_domain_are_texts() {
     let fields = fields("GqlIntLists").await;
     assert_eq!((&*fields[1].1, &*fields[2].1), ("[Int]", "[String]"));
     let query = "{ x: getGqlIntLists { one many } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
+    let response = ask(Some("demo"), query, json!({})).await;
     let expected = json!({"data": {"x": [{"one": [1, 2], "many": ["{1,2}", null]}]}});
-    assert_eq!(answer, expected);
+    assert_eq!(response, expected);
 }

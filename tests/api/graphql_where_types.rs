@@ -91,10 +91,10 @@ impl TypesFixture {
         };
         eventually("the table", || async {
             let body = json!({"query": "{ getSink { id } }"}).to_string();
-            let answer = sink
+            let response = sink
                 .demo
                 .ask(Method::POST, PUBLIC, Some("demo"), Some(body));
-            answer.await.json().get("errors").is_none()
+            response.await.json().get("errors").is_none()
         })
         .await;
         sink
@@ -110,12 +110,12 @@ impl TypesFixture {
 
     async fn ask(&self, query: &str, variables: Value) -> Value {
         let body = json!({"query": query, "variables": variables}).to_string();
-        let answer = self
+        let response = self
             .demo
             .ask(Method::POST, PUBLIC, Some("demo"), Some(body))
             .await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
+        assert_eq!(response.status, 200, "{response:?}");
+        response.json()
     }
 
     /// Sends one query with a root field for each condition. Returns the error of each.
@@ -128,8 +128,8 @@ impl TypesFixture {
             variables[format!("w{at}")] = condition.clone();
         }
         let query = format!("query({definitions}) {{ {fields} }}");
-        let answer = self.ask(&query, variables).await;
-        let errors = answer["errors"].as_array().cloned().unwrap_or_default();
+        let response = self.ask(&query, variables).await;
+        let errors = response["errors"].as_array().cloned().unwrap_or_default();
         (0..conditions.len())
             .map(|at| {
                 let key = json!(format!("r{at}"));
@@ -192,10 +192,10 @@ async fn a_word_that_is_no_operator_changes_nothing_on_any_type() {
             "mutation($w: JSON) { updateSink(where: $w, data: {up: 1}) { id } }",
             "query($w: JSON) { getSinkAggregate(where: $w) { count } }",
         ] {
-            let answer = sink.ask(query, json!({"w": below})).await;
+            let response = sink.ask(query, json!({"w": below})).await;
             assert!(
-                is_refused(&answer["errors"][0], &place),
-                "{query}: {answer}"
+                is_refused(&response["errors"][0], &place),
+                "{query}: {response}"
             );
         }
         let query = "subscription($w: JSON) { SinkMessageUpdated(where: $w) { id } }";
@@ -205,13 +205,13 @@ async fn a_word_that_is_no_operator_changes_nothing_on_any_type() {
         ] {
             let mut message = message;
             message["id"] = json!(column);
-            let answer = socket.ask(message).await;
-            assert_eq!(answer["type"], "error", "{answer}");
-            assert_eq!(answer["error"], "bad_user_input", "{answer}");
-            let reported = answer["message"].as_str().unwrap();
+            let response = socket.ask(message).await;
+            assert_eq!(response["type"], "error", "{response}");
+            assert_eq!(response["error"], "bad_user_input", "{response}");
+            let reported = response["message"].as_str().unwrap();
             assert!(
                 reported.contains(&place) && reported.contains("`isNull`"),
-                "{answer}"
+                "{response}"
             );
         }
     }

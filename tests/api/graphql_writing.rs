@@ -104,9 +104,9 @@ async fn rows_are_changed_and_removed_by_key_and_condition() {
 async fn a_mutation_happens_as_a_whole_or_not_at_all() {
     table("gql_whole").await;
     let query = "mutation { a: insertGqlWhole(data: {name: \"a\"}) { id } b: insertGqlWhole(data: {name: \"a\"}) { id } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
-    assert_eq!(answer["data"], json!(null));
-    let error = &answer["errors"][0];
+    let response = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(response["data"], json!(null));
+    let error = &response["errors"][0];
     assert_eq!(error["path"], json!(["b"]));
     assert_eq!(error["extensions"]["code"], "CONSTRAINT_VIOLATION");
     assert_eq!(error["extensions"]["sqlstate"], "23505");
@@ -194,13 +194,13 @@ async fn definitions_take_effect_within_a_second_and_a_revoked_privilege_is_refu
         .unwrap();
     let query = "{ getGqlLate { id } }";
     let sees = |expected: bool| async move {
-        let answer = ask(Some("alice"), query, json!({})).await;
-        let code = &answer["errors"][0]["extensions"]["code"];
+        let response = ask(Some("alice"), query, json!({})).await;
+        let code = &response["errors"][0]["extensions"]["code"];
         assert!(
             code.is_null() || code == "GRAPHQL_VALIDATION_FAILED" || code == "FORBIDDEN",
-            "{answer}"
+            "{response}"
         );
-        has_no_data(&answer["data"]) != expected
+        has_no_data(&response["data"]) != expected
     };
     eventually("alice sees the table", || sees(true)).await;
     admin
@@ -222,13 +222,13 @@ async fn every_row_that_was_written_comes_back() {
         "mutation { x: updateGqlMany(where: {id: {gt: 0}}, data: {n: 1}) { id n } }",
         "mutation { x: deleteGqlMany(where: {n: 1}) { id n } }",
     ] {
-        let answer = ask(Some("demo"), mutation, json!({})).await;
+        let response = ask(Some("demo"), mutation, json!({})).await;
         assert_eq!(
-            answer["data"]["x"].as_array().unwrap().len(),
+            response["data"]["x"].as_array().unwrap().len(),
             10_001,
             "{mutation}"
         );
-        assert_eq!(answer.get("extensions"), None, "{mutation}");
+        assert_eq!(response.get("extensions"), None, "{mutation}");
     }
     assert_eq!(count("gql_many").await, 0);
 }

@@ -140,15 +140,15 @@ async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
     let setup = "create table gql_unshown (id int primary key, f float8 default 'NaN')";
     demo().rows("demo", setup, json!({})).await;
     let query = "mutation { x: insertGqlUnshown(data: {id: 1}) { id f } }";
-    let answer = ask(Some("demo"), query, json!({})).await;
+    let response = ask(Some("demo"), query, json!({})).await;
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!({"x": [{"id": "1", "f": null}]}),
-        "{answer}"
+        "{response}"
     );
-    let error = &answer["errors"][0];
-    assert_eq!(error["path"], json!(["x", 0, "f"]), "{answer}");
-    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    let error = &response["errors"][0];
+    assert_eq!(error["path"], json!(["x", 0, "f"]), "{response}");
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{response}");
     assert_eq!(count("gql_unshown").await, 1);
 }
 

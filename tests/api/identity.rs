@@ -15,8 +15,12 @@ async fn each_user_is_its_own_login_role() {
         (None, "demo/guest"),
     ] {
         let body = json!({"q": "select current_user::text as c, session_user::text as s"});
-        let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
-        assert_eq!(answer["data"], json!([{"c": role, "s": role}]), "{answer}");
+        let response: Value = demo().sql(user, &body).await.json().await.unwrap();
+        assert_eq!(
+            response["data"],
+            json!([{"c": role, "s": role}]),
+            "{response}"
+        );
     }
 }
 
@@ -25,13 +29,13 @@ async fn no_role_has_more_than_its_rights() {
     let q = "select rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls as strong \
              from pg_roles where rolname = current_user";
     for user in [Some("demo"), Some("alice"), None] {
-        let answer: Value = demo()
+        let response: Value = demo()
             .sql(user, &json!({"q": q}))
             .await
             .json()
             .await
             .unwrap();
-        assert_eq!(answer["data"], json!([{"strong": false}]), "{answer}");
+        assert_eq!(response["data"], json!([{"strong": false}]), "{response}");
     }
 }
 
@@ -224,20 +228,20 @@ async fn anonymous_access_follows_path_header_and_setting() {
 #[tokio::test]
 async fn a_bad_token_never_becomes_anonymous() {
     for token in ["x", "a.b.c", ""] {
-        let answer = demo()
+        let response = demo()
             .request(Method::POST, "/api/v4/sql")
             .header("authorization", format!("Bearer {token}"))
             .json(&json!({"q": "select 1"}))
             .send()
             .await
             .unwrap();
-        assert_eq!(answer.status(), 401, "{token:?}");
-        let header = answer.headers()["www-authenticate"]
+        assert_eq!(response.status(), 401, "{token:?}");
+        let header = response.headers()["www-authenticate"]
             .to_str()
             .unwrap()
             .to_owned();
         assert!(header.starts_with("Bearer"), "{header}");
-        let error: Value = answer.json().await.unwrap();
+        let error: Value = response.json().await.unwrap();
         assert_eq!(error["errorCode"], "INVALID_TOKEN", "{token:?}");
         assert!(header.contains("error=\"invalid_token\""), "{header}");
     }
@@ -249,15 +253,15 @@ async fn the_database_in_the_path_counts_before_the_one_in_the_header() {
     let ask = async |path: &str, named: &str| {
         let request = demo().request(Method::POST, path);
         let request = request.header("tidegate-database", named).json(&who);
-        let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, answer.json::<Value>().await.unwrap())
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
     };
-    let (status, answer) = ask("/api/v4/sql/database/demo", "nowhere").await;
+    let (status, response) = ask("/api/v4/sql/database/demo", "nowhere").await;
     assert_eq!(
-        (status, &answer["data"]),
+        (status, &response["data"]),
         (200, &json!([{"c": "demo/guest"}])),
-        "{answer}"
+        "{response}"
     );
     let (status, error) = ask("/api/v4/sql/database/nowhere", "demo").await;
     assert_eq!(
@@ -269,8 +273,8 @@ async fn the_database_in_the_path_counts_before_the_one_in_the_header() {
     for path in ["/api/v4/sql/schema", "/api/v4/sql/schema/public"] {
         for (named, status) in [("demo", 200), ("nowhere", 401)] {
             let request = demo().request(Method::GET, path);
-            let answer = request.header("tidegate-database", named).send().await;
-            assert_eq!(answer.unwrap().status(), status, "{path} {named}");
+            let response = request.header("tidegate-database", named).send().await;
+            assert_eq!(response.unwrap().status(), status, "{path} {named}");
         }
     }
 }

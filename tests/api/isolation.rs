@@ -64,13 +64,13 @@ async fn nothing_survives_a_request() {
                 left.text().await.unwrap()
             );
             for _ in 0..10 {
-                let answer: Value = demo()
+                let response: Value = demo()
                     .sql(user, &json!({"q": see}))
                     .await
                     .json()
                     .await
                     .unwrap();
-                assert_eq!(answer["data"][0]["v"], clean, "{leave}: {answer}");
+                assert_eq!(response["data"][0]["v"], clean, "{leave}: {response}");
             }
         }
     }
@@ -152,21 +152,21 @@ async fn a_read_only_role_can_read() {
     let mutation = json!({"query": "mutation { insertPlaylists(data: {name: \"Read only\"}) { id } \
                                     second: insertPlaylists(data: {name: \"Read only\"}) { id } }"});
     for (user, status) in [(Some("alice"), 405), (Some("demo"), 200)] {
-        let answer = demo.sql(user, &write).await;
-        assert_eq!(answer.status(), status, "{user:?}");
+        let response = demo.sql(user, &write).await;
+        assert_eq!(response.status(), status, "{user:?}");
         let path = "/api/graphql/schema/public";
-        let answer = demo
+        let response = demo
             .ask(Method::POST, path, user, Some(mutation.to_string()))
             .await
             .json();
-        assert_eq!(answer["data"].is_null(), status == 405, "{answer}");
+        assert_eq!(response["data"].is_null(), status == 405, "{response}");
     }
     for (user, read_only) in [(Some("alice"), "on"), (None, "on"), (Some("demo"), "off")] {
         let q = "select current_setting('transaction_read_only') as v, \
                  current_setting('lock_timeout') as lock";
-        let answer: Value = demo.sql(user, &json!({"q": q})).await.json().await.unwrap();
+        let response: Value = demo.sql(user, &json!({"q": q})).await.json().await.unwrap();
         let expected = json!([{"v": read_only, "lock": "123ms"}]);
-        assert_eq!(answer["data"], expected, "{user:?} {answer}");
+        assert_eq!(response["data"], expected, "{user:?} {response}");
     }
 }
 
@@ -179,8 +179,8 @@ async fn a_null_in_an_array_is_null_whatever_the_role_has_set() {
     demo.admin().await.batch_execute(sql).await.unwrap();
     let asked =
         json!({"q": "select :a as v", "params": {"a": [1, null]}, "type_hints": {"a": "int[]"}});
-    let answer: Value = demo.sql(Some("alice"), &asked).await.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"v": [1, null]}]), "{answer}");
+    let response: Value = demo.sql(Some("alice"), &asked).await.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"v": [1, null]}]), "{response}");
 }
 
 #[tokio::test]
@@ -203,16 +203,16 @@ async fn listen_and_notify_are_refused() {
             assert_eq!(error["errorCode"], "STATEMENT_NOT_ALLOWED", "{q}");
         }
         for q in reported {
-            let answer = demo.sql(user, &json!({"q": q})).await;
-            assert_eq!(answer.status(), 200, "{q}");
+            let response = demo.sql(user, &json!({"q": q})).await;
+            assert_eq!(response.status(), 200, "{q}");
             let next = demo.sql(user, &json!({"q": "select 1 as n"})).await;
             let next: Value = next.json().await.unwrap();
             assert_eq!(next["data"], json!([{"n": 1}]), "{q}: {next}");
         }
         let together: Vec<_> = reported.iter().map(|q| json!({"q": q})).collect();
-        let answer = demo.sql(user, &json!(together)).await;
-        let answer: Value = answer.json().await.unwrap();
-        assert_eq!(answer.as_array().map(Vec::len), Some(3), "{answer}");
+        let response = demo.sql(user, &json!(together)).await;
+        let response: Value = response.json().await.unwrap();
+        assert_eq!(response.as_array().map(Vec::len), Some(3), "{response}");
     }
 }
 
@@ -321,11 +321,11 @@ async fn statements_that_a_caller_deallocates_are_prepared_again() {
     for user in [Some("demo"), Some("alice"), None] {
         for _ in 0..5 {
             let body = json!({"q": "select name from artists where id = :id", "params": {"id": 1}});
-            let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
+            let response: Value = demo().sql(user, &body).await.json().await.unwrap();
             assert_eq!(
-                answer["data"].as_array().map(Vec::len),
+                response["data"].as_array().map(Vec::len),
                 Some(1),
-                "{user:?}: {answer}"
+                "{user:?}: {response}"
             );
             let q = "call i_deallocate('deallocate all')";
             let gone = demo().sql(user, &json!({"q": q})).await;

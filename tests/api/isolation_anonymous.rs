@@ -7,8 +7,8 @@ use crate::service::{Service, demo, demo_folder, eventually};
 
 impl crate::service::Service {
     pub(crate) async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
-        let answer = self.sql(None, &json!({"q": q})).await;
-        (answer.status().as_u16(), answer.json().await.unwrap())
+        let response = self.sql(None, &json!({"q": q})).await;
+        (response.status().as_u16(), response.json().await.unwrap())
     }
 }
 
@@ -60,13 +60,13 @@ async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
             admin.execute(kick, &[]).await.unwrap() == 0
         })
         .await;
-        let answer: Value = demo
+        let response: Value = demo
             .sql(None, &json!({"q": see}))
             .await
             .json()
             .await
             .unwrap();
-        assert_eq!(answer["data"][0]["v"], expected, "{setting}: {answer}");
+        assert_eq!(response["data"][0]["v"], expected, "{setting}: {response}");
     }
 }
 
@@ -78,8 +78,8 @@ async fn a_setting_by_the_superuser_applies_to_anonymous_callers() {
     let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";
     demo.admin().await.batch_execute(sql).await.unwrap();
     let q = "select current_setting('temp_file_limit') as v";
-    let answer: Value = demo.sql(None, &json!({"q": q})).await.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
+    let response: Value = demo.sql(None, &json!({"q": q})).await.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"v": "2MB"}]), "{response}");
 }
 
 /// A setting that another caller made is NULL for an anonymous caller, and not empty.
@@ -98,8 +98,8 @@ async fn an_anonymous_caller_creates_no_setting_for_the_next() {
         "select query_to_xml('select set' || '_config(''strange.uid'', ''5'', true)', true, true, '')",
         "call i_name('set' || ' strange.uid = 5')",
     ] {
-        let answer = demo.sql(None, &json!({"q": leave})).await;
-        assert_eq!(answer.status(), 200, "{leave}");
+        let response = demo.sql(None, &json!({"q": leave})).await;
+        assert_eq!(response.status(), 200, "{leave}");
         for _ in 0..20 {
             assert_eq!(seen().await, json!([{"v": null}]), "{leave}");
         }
@@ -122,6 +122,6 @@ async fn the_shared_role_cannot_end_sessions() {
     }
     // The owner may still call the function, and may grant that to others.
     let q = "select pg_cancel_backend(0) as cancelled";
-    let answer = demo().rows("demo", q, json!({})).await;
-    assert_eq!(answer["data"], json!([{"cancelled": false}]));
+    let response = demo().rows("demo", q, json!({})).await;
+    assert_eq!(response["data"], json!([{"cancelled": false}]));
 }

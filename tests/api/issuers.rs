@@ -71,9 +71,9 @@ impl World {
     pub(crate) async fn rest(&self, verb: Method, path: &str, body: Value) -> (u16, Value) {
         let url = format!("{}{path}", self.node.url);
         let request = self.node.client.request(verb, url).json(&body);
-        let answer = request.bearer_auth(&self.owner).send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, answer.json().await.unwrap_or_default())
+        let response = request.bearer_auth(&self.owner).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json().await.unwrap_or_default())
     }
 
     /// Adds the issuer of the test as `id`; `more` are further members.
@@ -81,16 +81,16 @@ impl World {
         let mut issuer = json!({"name": "id", "issuer": self.server.url, "audience": "api"});
         let more = more.as_object().unwrap().clone();
         issuer.as_object_mut().unwrap().extend(more);
-        let (status, answer) = self.rest(Method::POST, ISSUERS, issuer).await;
-        assert_eq!(status, 201, "{answer}");
+        let (status, response) = self.rest(Method::POST, ISSUERS, issuer).await;
+        assert_eq!(status, 201, "{response}");
     }
 
     pub(crate) async fn user(&self, name: &str, more: Value) {
         let mut user = json!({"name": name, "password": "password-1234"});
         let more = more.as_object().unwrap().clone();
         user.as_object_mut().unwrap().extend(more);
-        let (status, answer) = self.rest(Method::POST, "/api/v4/users", user).await;
-        assert_eq!(status, 201, "{answer}");
+        let (status, response) = self.rest(Method::POST, "/api/v4/users", user).await;
+        assert_eq!(status, 201, "{response}");
     }
 
     /// The claims of a valid token, with others added.
@@ -111,12 +111,12 @@ impl World {
     /// The role as which SQL with this token runs, or the status and the text of the error.
     pub(crate) async fn role(&self, token: &str) -> Result<String, (u16, String)> {
         let q = json!({"q": "select current_user::text as name"});
-        let (status, answer) = self.node.post("/api/v4/sql", Some(token), q).await;
-        match answer["data"][0]["name"].as_str() {
+        let (status, response) = self.node.post("/api/v4/sql", Some(token), q).await;
+        match response["data"][0]["name"].as_str() {
             Some(name) => Ok(name.to_owned()),
             None => Err((
                 status.as_u16(),
-                answer["message"].as_str().unwrap_or_default().to_owned(),
+                response["message"].as_str().unwrap_or_default().to_owned(),
             )),
         }
     }
@@ -124,10 +124,10 @@ impl World {
     /// The titles of the invoices that a token sees by GraphQL.
     pub(crate) async fn titles(&self, token: &str) -> Vec<String> {
         let query = json!({"query": "{ getInvoices(orderBy: {id: asc}) { title } }"});
-        let (status, answer) = self.node.post(GRAPHQL, Some(token), query).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
-        let rows = answer["data"]["getInvoices"].as_array();
-        let rows = rows.unwrap_or_else(|| panic!("{answer}"));
+        let (status, response) = self.node.post(GRAPHQL, Some(token), query).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
+        let rows = response["data"]["getInvoices"].as_array();
+        let rows = rows.unwrap_or_else(|| panic!("{response}"));
         let title = |row: &Value| row["title"].as_str().unwrap().to_owned();
         rows.iter().map(title).collect()
     }
@@ -155,8 +155,8 @@ async fn a_claim_names_a_user_and_the_request_runs_as_its_role() {
     // Such a token does not manage the tenant.
     for path in ["/api/v4/tokens", "/api/v4/methods", "/api/v4/users"] {
         let body = json!({"name": "x", "method": "x", "q": "select 1"});
-        let (status, answer) = world.node.post(path, Some(&ann), body).await;
-        assert_eq!(status, StatusCode::FORBIDDEN, "{path} {answer}");
+        let (status, response) = world.node.post(path, Some(&ann), body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path} {response}");
     }
     let refused = world
         .role(&world.token(json!({"preferred_username": "eve"})))
@@ -200,10 +200,13 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
     }
     let insert = json!({"query":
         "mutation { insertInvoices(data: {id: 9, org: \"acme\", title: \"Own\"}) { author } }"});
-    let (_, answer) = world.node.post(GRAPHQL, Some(&acme), insert.clone()).await;
-    assert!(answer.to_string().contains("\"id:auth0|1\""), "{answer}");
-    let (_, answer) = world.node.post(GRAPHQL, Some(&globex), insert).await;
-    assert!(answer["errors"].is_array(), "{answer}");
+    let (_, response) = world.node.post(GRAPHQL, Some(&acme), insert.clone()).await;
+    assert!(
+        response.to_string().contains("\"id:auth0|1\""),
+        "{response}"
+    );
+    let (_, response) = world.node.post(GRAPHQL, Some(&globex), insert).await;
+    assert!(response["errors"].is_array(), "{response}");
     // SQL and methods that the members wrote are refused. Methods of the owner are not.
     let (status, text) = world.role(&acme).await.unwrap_err();
     assert!(
@@ -216,14 +219,14 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
         .post("/api/v4/methods", Some(&acme), method.clone())
         .await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    let (status, answer) = world
+    let (status, response) = world
         .node
         .post("/api/v4/methods", Some(&world.owner), method)
         .await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    assert_eq!(status, StatusCode::CREATED, "{response}");
     let call = json!({"jsonrpc": "2.0", "method": "mine", "id": 1});
-    let (_, answer) = world.node.post("/api/v4/call", Some(&acme), call).await;
-    let text = answer.to_string();
+    let (_, response) = world.node.post("/api/v4/call", Some(&acme), call).await;
+    let text = response.to_string();
     assert!(
         text.contains("Paint") && text.contains("id:auth0|1") && !text.contains("Cement"),
         "{text}"
@@ -239,18 +242,18 @@ async fn sockets_take_such_tokens_and_end_with_their_issuer() {
         .await
         .unwrap();
     let method = json!({"method": "theirs", "q": "select title from invoices"});
-    let (status, answer) = world
+    let (status, response) = world
         .node
         .post("/api/v4/methods", Some(&world.owner), method)
         .await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    assert_eq!(status, StatusCode::CREATED, "{response}");
     let call = json!({"jsonrpc": "2.0", "method": "theirs", "id": 1});
-    let answer = socket.ask(call).await;
-    assert!(answer.to_string().contains("Paint"), "{answer}");
-    let answer = socket.ask(json!({"q": "select 1", "id": 2})).await;
+    let response = socket.ask(call).await;
+    assert!(response.to_string().contains("Paint"), "{response}");
+    let response = socket.ask(json!({"q": "select 1", "id": 2})).await;
     assert!(
-        answer.to_string().contains("no SQL of their own"),
-        "{answer}"
+        response.to_string().contains("no SQL of their own"),
+        "{response}"
     );
     // The next token of the same person renews the socket while a subscription runs. The token has
     // other times, and other values of the claims that differ in every token.
@@ -264,11 +267,11 @@ async fn sockets_take_such_tokens_and_end_with_their_issuer() {
     world
         .rest(Method::DELETE, &format!("{ISSUERS}/id"), json!({}))
         .await;
-    let answer = socket.ask(json!({"q": "select 1", "id": 3})).await;
+    let response = socket.ask(json!({"q": "select 1", "id": 3})).await;
     assert!(
-        answer
+        response
             .to_string()
             .contains("not one that the database accepts"),
-        "{answer}"
+        "{response}"
     );
 }

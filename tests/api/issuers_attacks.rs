@@ -27,8 +27,8 @@ pub(crate) async fn second_tenant(world: &World) -> String {
     world.operator.succeeds(&[&client[..], &uri].concat(), "");
     let body = json!({"grant_type": "password", "username": "other", "database": "other",
         "password": "owner-password", "client_id": "other-app"});
-    let (_, answer) = world.node.post("/api/v4/oauth", None, body).await;
-    answer["access_token"].as_str().unwrap().to_owned()
+    let (_, response) = world.node.post("/api/v4/oauth", None, body).await;
+    response["access_token"].as_str().unwrap().to_owned()
 }
 
 /// The status and text of a statement with a token and a database in the header.
@@ -37,8 +37,8 @@ async fn named(world: &World, token: &str, database: &str) -> (u16, String) {
     let request = world.node.client.post(url).bearer_auth(token);
     let request = request.header("Tidegate-Database", database);
     let body = json!({"q": "select current_user::text as name"});
-    let answer = request.json(&body).send().await.unwrap();
-    (answer.status().as_u16(), answer.text().await.unwrap())
+    let response = request.json(&body).send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
 }
 
 #[tokio::test]
@@ -222,8 +222,8 @@ async fn a_token_of_one_tenant_is_none_of_another() {
     let path = format!("{ISSUERS}/id");
     let issuer = json!({"name": "id", "issuer": world.server.url, "audience": ["other-api"],
         "user_claim": "sub"});
-    let (status, answer) = world.node.post(ISSUERS, Some(&other), issuer).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.node.post(ISSUERS, Some(&other), issuer).await;
+    assert_eq!(status, 201, "{response}");
     assert_eq!(world.role(&token).await.unwrap(), "shop/ann");
     assert_eq!(named(&world, &token, "other").await.0, 401);
     // For the same audience a request must name the database, also with a token that was verified
@@ -261,8 +261,8 @@ async fn servers_of_keys_cannot_harm_the_service() {
         }
         let issuer =
             json!({"name": name, "issuer": server.url, "audience": "api", "user_claim": "sub"});
-        let (status, answer) = world.rest(Method::POST, ISSUERS, issuer).await;
-        assert_eq!(status, 201, "{answer}");
+        let (status, response) = world.rest(Method::POST, ISSUERS, issuer).await;
+        assert_eq!(status, 201, "{response}");
         let claims = world.claims(json!({"iss": server.url, "sub": "ann"}));
         let token = world.signer.token(&claims);
         let refused = world.role(&token);

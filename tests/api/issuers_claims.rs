@@ -23,23 +23,23 @@ async fn a_token_with_many_claims_works_with_a_list_of_those_for_policies() {
     // The list counts for the same token at once.
     let one = format!("{ISSUERS}/id");
     let claims = json!({"claims": ["org", "resource_access.shop"]});
-    let (status, answer) = world.rest(Method::PATCH, &one, claims.clone()).await;
-    assert_eq!(status, 303, "{answer}");
+    let (status, response) = world.rest(Method::PATCH, &one, claims.clone()).await;
+    assert_eq!(status, 303, "{response}");
     let (_, shown) = world.rest(Method::GET, &one, json!({})).await;
     assert_eq!(shown["claims"], claims["claims"]);
     assert_eq!(world.titles(&large).await, ["Paint"]);
     let method = json!({"method": "their_claims", "q": "select tidegate.claims() as claims"});
-    let (status, answer) = world
+    let (status, response) = world
         .node
         .post("/api/v4/methods", Some(&world.owner), method)
         .await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    assert_eq!(status, StatusCode::CREATED, "{response}");
     let call = json!({"jsonrpc": "2.0", "method": "their_claims", "id": 1});
-    let (_, answer) = world.node.post("/api/v4/call", Some(&large), call).await;
+    let (_, response) = world.node.post("/api/v4/call", Some(&large), call).await;
     assert_eq!(
-        answer["result"]["data"][0]["claims"],
+        response["result"]["data"][0]["claims"],
         json!({"org": "acme", "resource_access": {"shop": {"roles": ["editor"]}}}),
-        "{answer}"
+        "{response}"
     );
     let (status, _) = world
         .rest(Method::PATCH, &one, json!({"claims": null}))
@@ -93,9 +93,9 @@ async fn a_number_of_more_than_64_bits_is_refused_only_where_it_is_read() {
         "{status} {text}"
     );
     let listed = json!({"claims": ["org"]});
-    let (status, answer) = world
+    let (status, response) = world
         .rest(Method::PATCH, &format!("{ISSUERS}/id"), listed)
         .await;
-    assert_eq!(status, 303, "{answer}");
+    assert_eq!(status, 303, "{response}");
     assert_eq!(world.titles(&token).await, ["Paint"]);
 }

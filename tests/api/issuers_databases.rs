@@ -48,8 +48,8 @@ async fn a_header_that_names_another_database_refuses_the_token_at_every_endpoin
             let url = format!("{}{path}", world.node.url);
             let request = world.node.client.post(url).bearer_auth(&token);
             let request = request.header("Tidegate-Database", database);
-            let answer = TextResponse::of(request.json(&body)).await;
-            assert_eq!(answer.status, expected, "{path} {database} {answer:?}");
+            let response = TextResponse::of(request.json(&body)).await;
+            assert_eq!(response.status, expected, "{path} {database} {response:?}");
         }
     }
 }
@@ -61,8 +61,8 @@ async fn an_address_that_names_another_database_refuses_the_token() {
     for path in ["/", "/api/v4/events"] {
         let at = |database: &str| format!("{path}?database={database}&token={token}");
         let mut socket = open_at(&world.node.url, &at("shop"), &[]).await.unwrap();
-        let answer = socket.ask(who.clone()).await;
-        assert!(answer.to_string().contains("shop/ann"), "{answer}");
+        let response = socket.ask(who.clone()).await;
+        assert!(response.to_string().contains("shop/ann"), "{response}");
         let mut socket = open_at(&world.node.url, &at("other"), &[]).await.unwrap();
         // Pings are no message, so without the timeout an accepted socket would be waited for forever.
         let refused = timeout(TIMEOUT, socket.receive()).await.unwrap();
@@ -82,8 +82,8 @@ async fn an_address_that_names_another_database_refuses_the_token() {
             world.node.url
         );
         let request = world.node.client.get(url).bearer_auth(&token);
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), expected, "{database}");
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), expected, "{database}");
     }
 }
 
@@ -94,10 +94,10 @@ async fn the_path_with_a_database_ignores_the_token() {
     for database in ["shop", "other"] {
         for token in [&token, "a.forged.one"] {
             let path = format!("/api/v4/sql/database/{database}");
-            let (status, answer) = world.node.post(&path, Some(token), body.clone()).await;
-            assert_eq!(status, 200, "{answer}");
+            let (status, response) = world.node.post(&path, Some(token), body.clone()).await;
+            assert_eq!(status, 200, "{response}");
             let expected = Value::from(format!("{database}/anybody"));
-            assert_eq!(answer["data"][0]["name"], expected, "{answer}");
+            assert_eq!(response["data"][0]["name"], expected, "{response}");
         }
     }
 }

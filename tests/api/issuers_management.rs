@@ -121,11 +121,11 @@ async fn the_owner_manages_issuers() {
             "[0]: `audience[1]`: an audience is empty",
         ),
     ] {
-        let (found, answer) = world.rest(Method::POST, ISSUERS, body.clone()).await;
-        let message = answer["message"].as_str().unwrap_or_default();
+        let (found, response) = world.rest(Method::POST, ISSUERS, body.clone()).await;
+        let message = response["message"].as_str().unwrap_or_default();
         assert!(
             found == status && message.contains(text),
-            "{body}: {found} {answer}"
+            "{body}: {found} {response}"
         );
     }
     assert_eq!(world.rest(Method::DELETE, &one, json!({})).await.0, 204);
@@ -166,12 +166,12 @@ async fn the_settings_of_an_issuer_decide_over_its_tokens() {
             world.server.remove("/.well-known/openid-configuration");
         }
         let path = format!("{ISSUERS}/id");
-        let (status, answer) = world.rest(Method::PATCH, &path, change.clone()).await;
-        assert_eq!(status, 303, "{change} {answer}");
+        let (status, response) = world.rest(Method::PATCH, &path, change.clone()).await;
+        assert_eq!(status, 303, "{change} {response}");
         let query = json!({"query": "{ getInvoices { title } }"});
-        let (status, answer) = world.node.post(GRAPHQL, Some(&token), query).await;
-        assert_eq!(status, expected, "{change} {answer}");
-        assert!(answer.to_string().contains(text), "{change} {answer}");
+        let (status, response) = world.node.post(GRAPHQL, Some(&token), query).await;
+        assert_eq!(status, expected, "{change} {response}");
+        assert!(response.to_string().contains(text), "{change} {response}");
         // The owner sees that the keys cannot be loaded.
         let (_, shown) = world.rest(Method::GET, &path, json!({})).await;
         let problem = shown["problem"].as_str();
@@ -192,12 +192,12 @@ async fn an_issuer_for_the_tokens_of_another_one_is_refused() {
     let new =
         |name: &str, audience: Value| json!({"name": name, "issuer": url, "audience": audience});
     let refused = async |verb: Method, path: &str, body: Value| {
-        let (status, answer) = world.rest(verb, path, body).await;
+        let (status, response) = world.rest(verb, path, body).await;
         assert_eq!(
-            (status, &answer["errorCode"]),
+            (status, &response["errorCode"]),
             (409, &json!("ALREADY_EXISTS"))
         );
-        let message = answer["message"].as_str().unwrap();
+        let message = response["message"].as_str().unwrap();
         assert!(message.contains("the issuer id accepts"), "{message}");
     };
     refused(Method::POST, ISSUERS, new("a", json!("api"))).await;
@@ -205,8 +205,8 @@ async fn an_issuer_for_the_tokens_of_another_one_is_refused() {
     let other_claim =
         json!({"name": "b", "issuer": url, "audience": "api", "audience_claim": "azp"});
     for allowed in [new("a", json!("app")), other_claim] {
-        let (status, answer) = world.rest(Method::POST, ISSUERS, allowed).await;
-        assert_eq!(status, 201, "{answer}");
+        let (status, response) = world.rest(Method::POST, ISSUERS, allowed).await;
+        assert_eq!(status, 201, "{response}");
     }
     let path = format!("{ISSUERS}/a");
     refused(Method::PATCH, &path, json!({"audience": ["app", "api"]})).await;
@@ -225,17 +225,17 @@ async fn a_token_for_several_issuers_belongs_to_the_oldest() {
     world.accept(json!({"default_role": "staff"})).await;
     let issuer = json!({"name": "a", "issuer": world.server.url, "audience": "app",
         "default_role": "staff"});
-    let (status, answer) = world.rest(Method::POST, ISSUERS, issuer).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.rest(Method::POST, ISSUERS, issuer).await;
+    assert_eq!(status, 201, "{response}");
     let id = async |token: &str| {
         let insert = "mutation { insertInvoices(data: {id: 9, org: \"acme\"}) { author } \
                       deleteInvoices(id: 9) { id } }";
         let query = json!({"query": insert});
-        let (_, answer) = world.node.post(GRAPHQL, Some(token), query).await;
-        let author = &answer["data"]["insertInvoices"][0]["author"];
+        let (_, response) = world.node.post(GRAPHQL, Some(token), query).await;
+        let author = &response["data"]["insertInvoices"][0]["author"];
         author
             .as_str()
-            .unwrap_or_else(|| panic!("{answer}"))
+            .unwrap_or_else(|| panic!("{response}"))
             .to_owned()
     };
     let both = world.token(json!({"org": "acme", "aud": ["app", "api"]}));
@@ -246,10 +246,10 @@ async fn a_token_for_several_issuers_belongs_to_the_oldest() {
     control.batch_execute(overlap).await.unwrap();
     // A change of another member is possible, and makes the node read the records again.
     let path = format!("{ISSUERS}/a");
-    let (status, answer) = world
+    let (status, response) = world
         .rest(Method::PATCH, &path, json!({"clock_skew": 9}))
         .await;
-    assert_eq!(status, 303, "{answer}");
+    assert_eq!(status, 303, "{response}");
     assert_eq!(id(&world.token(json!({"org": "acme"}))).await, "id:ada");
 }
 
@@ -301,10 +301,10 @@ async fn a_database_has_at_most_20_issuers() {
     };
     let add = async |first: u32, last: u32| {
         let issuers = (first..=last).map(issuer).collect();
-        let (status, answer) = world.rest(Method::POST, ISSUERS, issuers).await;
+        let (status, response) = world.rest(Method::POST, ISSUERS, issuers).await;
         (
             status,
-            answer["errorCode"].as_str().unwrap_or("").to_owned(),
+            response["errorCode"].as_str().unwrap_or("").to_owned(),
         )
     };
     let conflict = (409, "CONFLICT".to_owned());
@@ -321,8 +321,8 @@ async fn a_database_has_at_most_20_issuers() {
     assert_eq!(add(21, 21).await, created);
     // The issuers of one database do not count for another.
     let other = second_tenant(&world).await;
-    let (status, answer) = world.node.post(ISSUERS, Some(&other), issuer(22)).await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let (status, response) = world.node.post(ISSUERS, Some(&other), issuer(22)).await;
+    assert_eq!(status, StatusCode::CREATED, "{response}");
 }
 
 #[tokio::test]

@@ -20,12 +20,12 @@ async fn assert_refused(world: &World, (member, url): (&str, &str), reason: &str
         (Method::POST, ISSUERS.to_owned(), new),
         (Method::PATCH, format!("{ISSUERS}/public"), change),
     ] {
-        let (status, answer) = world.rest(verb, &path, body).await;
-        let message = answer["message"].as_str().unwrap_or_default();
+        let (status, response) = world.rest(verb, &path, body).await;
+        let message = response["message"].as_str().unwrap_or_default();
         let names_it = message.contains(&format!("`{member}`")) && message.contains(reason);
         assert!(
             status == 400 && names_it,
-            "{member} {url}: {status} {answer}"
+            "{member} {url}: {status} {response}"
         );
     }
 }
@@ -41,8 +41,8 @@ async fn a_node_without_the_setting_requests_no_keys_from_private_addresses() {
     world.node = Node::start(&world.operator).await;
 
     let public = json!({"name": "public", "issuer": "https://id.example.com", "audience": "api"});
-    let (status, answer) = world.rest(Method::POST, ISSUERS, public).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.rest(Method::POST, ISSUERS, public).await;
+    assert_eq!(status, 201, "{response}");
     let keys = format!("{}/keys", world.server.url);
     let encrypted = world.server.url.replace("http:", "https:");
     for (url, reason) in [
@@ -60,8 +60,8 @@ async fn a_node_without_the_setting_requests_no_keys_from_private_addresses() {
     }
     let path = format!("{ISSUERS}/id");
     let change = json!({"clock_skew": 9});
-    let (status, answer) = world.rest(Method::PATCH, &path, change).await;
-    assert_eq!(status, 400, "{answer}");
+    let (status, response) = world.rest(Method::PATCH, &path, change).await;
+    assert_eq!(status, 400, "{response}");
     let (status, text) = world.role(&stored).await.unwrap_err();
     let unknown = "not one that the database accepts";
     assert!(status == 401 && text.contains(unknown), "{status} {text}");
@@ -79,8 +79,8 @@ async fn a_name_with_private_addresses_only_gets_no_connection() {
     let url = format!("https://localhost:{port}");
     let issuer = json!({"name": "named", "issuer": url, "audience": "api",
         "default_role": "staff"});
-    let (status, answer) = world.rest(Method::POST, ISSUERS, issuer).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.rest(Method::POST, ISSUERS, issuer).await;
+    assert_eq!(status, 201, "{response}");
     let (status, text) = world
         .role(&world.token(json!({"iss": url})))
         .await

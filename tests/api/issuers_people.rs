@@ -70,8 +70,8 @@ async fn the_same_subject_of_two_issuers_is_two_people() {
     let second = IssuerServer::start(&[&signer]).await;
     let issuer = json!({"name": "second", "issuer": second.url, "audience": "api",
         "default_role": "staff"});
-    let (status, answer) = world.rest(Method::POST, ISSUERS, issuer).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.rest(Method::POST, ISSUERS, issuer).await;
+    assert_eq!(status, 201, "{response}");
     let first = world.token(json!({"sub": "ada", "org": "acme"}));
     let other = json!({"iss": second.url, "sub": "ada", "org": "acme"});
     let other = signer.token(&world.claims(other));
@@ -81,8 +81,8 @@ async fn the_same_subject_of_two_issuers_is_two_people() {
             "mutation {{ insertInvoices(data: {{id: {id}, org: \"acme\"}}) {{ author }} }}"
         );
         let insert = json!({"query": insert});
-        let (_, answer) = world.node.post(GRAPHQL, Some(&token), insert).await;
-        authors.push(answer["data"]["insertInvoices"][0]["author"].clone());
+        let (_, response) = world.node.post(GRAPHQL, Some(&token), insert).await;
+        authors.push(response["data"]["insertInvoices"][0]["author"].clone());
     }
     assert_eq!(authors, ["id:ada", "second:ada"]);
     // The key of one issuer signs no token of the other.
@@ -118,8 +118,8 @@ async fn members(world: &World) -> Vec<Value> {
 
 async fn change(world: &World, name: &Value, change: Value) {
     let path = format!("/api/v4/users/{}", name.as_str().unwrap());
-    let (status, answer) = world.rest(Method::PATCH, &path, change).await;
-    assert_eq!(status, 303, "{answer}");
+    let (status, response) = world.rest(Method::PATCH, &path, change).await;
+    assert_eq!(status, 303, "{response}");
 }
 
 /// The status of GraphQL with a token at a node.
@@ -133,8 +133,8 @@ async fn answered(world: &World, token: &str, expected: u16) -> Value {
     let mut last = Value::Null;
     eventually("the change counts", async || {
         let query = json!({"query": "{ getInvoices { title } }"});
-        let (status, answer) = world.node.post(GRAPHQL, Some(token), query).await;
-        last = answer;
+        let (status, response) = world.node.post(GRAPHQL, Some(token), query).await;
+        last = response;
         status.as_u16() == expected
     })
     .await;
@@ -189,15 +189,15 @@ async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
         json!({"create_members": false}),
         json!({"user_claim": "nickname"}),
     ] {
-        let (status, answer) = world.rest(Method::PATCH, &path, more).await;
-        assert_eq!(status, 303, "{answer}");
+        let (status, response) = world.rest(Method::PATCH, &path, more).await;
+        assert_eq!(status, 303, "{response}");
         let claims = json!({"sub": "a/1", "org": "acme", "nickname": "eve"});
         let refused = world.role(&world.token(claims)).await;
         assert_eq!(refused.unwrap_err().0, 401);
     }
     let again = json!({"create_members": true, "user_claim": null});
-    let (status, answer) = world.rest(Method::PATCH, &path, again).await;
-    assert_eq!(status, 303, "{answer}");
+    let (status, response) = world.rest(Method::PATCH, &path, again).await;
+    assert_eq!(status, 303, "{response}");
     change(&world, name, json!({"disabled": false})).await;
     answered(&world, &ada, 200).await;
     // The record follows the group of the token.
@@ -255,8 +255,8 @@ async fn a_refused_token_neither_creates_nor_changes_a_record() {
     let more = json!({"default_role": "staff", "role_claim": "roles", "create_members": true});
     world.accept(more).await;
     let other = json!({"name": "x", "kind": "member", "user_group": "other"});
-    let (status, answer) = world.rest(Method::POST, "/api/v4/users", other).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.rest(Method::POST, "/api/v4/users", other).await;
+    assert_eq!(status, 201, "{response}");
     let nul = json!({"sub": "a/1", "preferred_username": "ada\0"});
     assert_eq!(world.role(&world.token(nul)).await.unwrap_err().0, 401);
     let ids = |listed: Vec<Value>| listed.into_iter().map(|user| user["id"].clone());
@@ -305,11 +305,11 @@ async fn a_flood_of_people_is_served_and_recorded_slowly() {
 /// The first event of a stream at an address, or the status and the text of the error.
 async fn first_event(world: &World, query: &str) -> Result<String, (u16, String)> {
     let url = format!("{}/api/v4/events/stream?{query}", world.node.url);
-    let mut answer = world.node.client.get(url).send().await.unwrap();
-    if answer.status() != 200 {
-        return Err((answer.status().as_u16(), answer.text().await.unwrap()));
+    let mut response = world.node.client.get(url).send().await.unwrap();
+    if response.status() != 200 {
+        return Err((response.status().as_u16(), response.text().await.unwrap()));
     }
-    let chunk = answer.chunk().await.unwrap().unwrap();
+    let chunk = response.chunk().await.unwrap().unwrap();
     Ok(String::from_utf8_lossy(&chunk).into_owned())
 }
 
@@ -320,14 +320,17 @@ async fn a_page_names_the_database_in_the_address_of_a_socket() {
     world.accept(json!({"default_role": "staff"})).await;
     let issuer = json!({"name": "id", "issuer": world.server.url, "audience": "api",
         "default_role": "staff"});
-    let (status, answer) = world.node.post(ISSUERS, Some(&other), issuer).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = world.node.post(ISSUERS, Some(&other), issuer).await;
+    assert_eq!(status, 201, "{response}");
     let token = world.token(json!({"org": "acme"}));
     let mut unnamed = open_at(&world.node.url, &format!("/?token={token}"), &[])
         .await
         .unwrap();
-    let answer = unnamed.receive().await;
-    assert!(answer.to_string().contains("Tidegate-Database"), "{answer}");
+    let response = unnamed.receive().await;
+    assert!(
+        response.to_string().contains("Tidegate-Database"),
+        "{response}"
+    );
     assert_eq!(unnamed.close_code().await, 4401);
     let path = format!("/?database=shop&token={token}");
     let mut named = open_at(&world.node.url, &path, &[]).await.unwrap();

@@ -20,11 +20,11 @@ async fn ask(node: &Node, address: &str, body: &Value) -> (StatusCode, String, O
     let request = request
         .header("x-forwarded-for", address)
         .header("x-forwarded-proto", "https");
-    let answer = request.json(body).send().await.unwrap();
-    let status = answer.status();
-    let after = answer.headers().get("retry-after");
+    let response = request.json(body).send().await.unwrap();
+    let status = response.status();
+    let after = response.headers().get("retry-after");
     let after = after.map(|value| value.to_str().unwrap().parse().unwrap());
-    let text = answer.text().await.unwrap();
+    let text = response.text().await.unwrap();
     // An existing client splits the text at a colon, whatever the status is.
     assert!(!text.contains(": "), "{text}");
     let body: Value = serde_json::from_str(&text).unwrap();
@@ -226,9 +226,9 @@ async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
         // A client on another machine used plain HTTP to the proxy.
         let request = request.header("x-forwarded-for", "203.0.113.7");
         let body = password("shop", "owner-password");
-        let answer = request.json(&body).send().await.unwrap();
-        assert_eq!(answer.status(), expected, "{flags:?}");
-        let reported: Value = answer.json().await.unwrap();
+        let response = request.json(&body).send().await.unwrap();
+        assert_eq!(response.status(), expected, "{flags:?}");
+        let reported: Value = response.json().await.unwrap();
         let refused = (expected == StatusCode::BAD_REQUEST).then_some("invalid_request");
         assert_eq!(reported["error"].as_str(), refused, "{reported}");
         // The public documents need no credentials.

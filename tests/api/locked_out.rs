@@ -35,14 +35,14 @@ async fn as_administrator(sql: &str) {
 async fn create_user(name: &str) {
     let body = json!({"name": name, "password": format!("{name}1234")});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
-    let answer = demo().rows(name, "select 1 as n", json!({})).await;
-    assert_eq!(answer["data"], json!([{"n": 1}]));
+    let response = demo().rows(name, "select 1 as n", json!({})).await;
+    assert_eq!(response["data"], json!([{"n": 1}]));
 }
 
 async fn wait_until_let_in(name: &str) {
     eventually("it is let in", || async {
-        let answer = demo().sql(Some(name), &json!({"q": "select 1"})).await;
-        answer.status() == 200
+        let response = demo().sql(Some(name), &json!({"q": "select 1"})).await;
+        response.status() == 200
     })
     .await;
 }
@@ -78,9 +78,9 @@ async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
         for _ in 0..2 {
             let token = demo().cached_token("barred").await;
             let request = json!({"q": "select 1"});
-            let answer = demo().rest_with(Some(&token), SQL, &request).await;
-            assert_eq!(answer.error(), (403, "SQL_ERROR", message), "{bars}");
-            assert_eq!(answer.body["sqlstate"], sqlstate, "{bars}");
+            let response = demo().rest_with(Some(&token), SQL, &request).await;
+            assert_eq!(response.error(), (403, "SQL_ERROR", message), "{bars}");
+            assert_eq!(response.body["sqlstate"], sqlstate, "{bars}");
         }
         let plain = demo().sql(Some("barred"), &json!({"q": "select 1"})).await;
         assert!(!plain.headers().contains_key("retry-after"), "{bars}");
@@ -98,9 +98,9 @@ async fn every_interface_tells_it() {
     as_administrator("alter role \"demo/shut\" nologin").await;
     end_sessions("demo/shut").await;
     let artists = json!({"query": "{ getArtists(limit: 1) { id } }"});
-    let answer = demo().rest(Some("shut"), ("POST", PUBLIC), &artists).await;
-    let error = &answer.body["errors"][0];
-    assert_eq!(error["extensions"]["code"], "FORBIDDEN", "{answer:?}");
+    let response = demo().rest(Some("shut"), ("POST", PUBLIC), &artists).await;
+    let error = &response.body["errors"][0];
+    assert_eq!(error["extensions"]["code"], "FORBIDDEN", "{response:?}");
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "no_such_method"});
     let called = demo()
         .rest(Some("shut"), ("POST", "/api/v4/call"), &call)
@@ -136,8 +136,8 @@ async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
         .await;
         // The statement is the first one on its connection, and is refused.
         let write = json!({"q": "create table ended (a int)"});
-        let answer = demo().sql(Some("ended"), &write).await;
-        assert_eq!(answer.status(), status, "{change}");
+        let response = demo().sql(Some("ended"), &write).await;
+        assert_eq!(response.status(), status, "{change}");
         as_administrator(&format!("alter role \"demo/ended\" {undo}")).await;
         wait_until_let_in("ended").await;
     }

@@ -86,7 +86,7 @@ async fn sign_up(demo: &Service, number: usize) {
 async fn read(demo: &Service, tokens: &[String], number: usize) {
     let query = json!({"query": "{ getReports(orderBy: {id: \"asc\"}) { id title } }"});
     let path = ("POST", "/api/graphql/schema/public");
-    let answer = demo.rest_with(Some(&tokens[number]), path, &query).await;
+    let response = demo.rest_with(Some(&tokens[number]), path, &query).await;
     let own = |n: usize| {
         let id = (number * 10 + n).to_string();
         json!({"id": id, "title": format!("report {n} of {number}")})
@@ -94,8 +94,8 @@ async fn read(demo: &Service, tokens: &[String], number: usize) {
     let all = json!({"id": "9", "title": "for all"});
     let mut expected: Vec<Value> = vec![own(1), own(2), own(3)];
     expected.insert(if number == 0 { 3 } else { 0 }, all);
-    let found = &answer.body["data"]["getReports"];
-    assert_eq!(*found, json!(expected), "user {number}: {answer:?}");
+    let found = &response.body["data"]["getReports"];
+    assert_eq!(*found, json!(expected), "user {number}: {response:?}");
 }
 
 /// The connections to the database by roles of the tenant's users and authenticators.

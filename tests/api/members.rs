@@ -20,10 +20,10 @@ pub(crate) struct SignedIn {
 impl SignedIn {
     pub(crate) async fn of(name: &str) -> Self {
         let shown = owner("GET", &format!("{USERS}/{name}"), Value::Null).await;
-        let answer = sign_in(demo(), name, &format!("{name}-password")).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let response = sign_in(demo(), name, &format!("{name}-password")).await;
+        assert_eq!(response.status, 200, "{response:?}");
         Self {
-            token: answer.body["access_token"].as_str().unwrap().to_owned(),
+            token: response.body["access_token"].as_str().unwrap().to_owned(),
             id: shown.body["id"].as_str().unwrap().to_owned(),
         }
     }
@@ -35,10 +35,13 @@ impl SignedIn {
 
     /// The data of a GraphQL document that must succeed.
     pub(crate) async fn data(&self, query: &str) -> Value {
-        let answer = self.post(GRAPHQL, json!({"query": query})).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert!(answer.body.get("errors").is_none(), "{query}: {answer:?}");
-        answer.body["data"].clone()
+        let response = self.post(GRAPHQL, json!({"query": query})).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert!(
+            response.body.get("errors").is_none(),
+            "{query}: {response:?}"
+        );
+        response.body["data"].clone()
     }
 
     /// The status of a request that a valid token may send.
@@ -56,8 +59,8 @@ pub(crate) fn member(name: &str, group: &str) -> Value {
 
 /// Runs SQL as the owner of the demo.
 pub(crate) async fn run(q: &str) {
-    let answer = owner("POST", "/api/v4/sql", json!({"q": q})).await;
-    assert_eq!(answer.status, 200, "{q}: {answer:?}");
+    let response = owner("POST", "/api/v4/sql", json!({"q": q})).await;
+    assert_eq!(response.status, 200, "{q}: {response:?}");
 }
 
 /// Creates the members `a` and `b` of a group, and a table of notes whose rows belong to their
@@ -134,8 +137,8 @@ async fn members_are_checked_and_errors_name_the_place() {
         (with(json!({"properties": {"a": "\u{0}"}})), "`properties`"),
     ] {
         let list = json!([member("mfine", "mbad_group"), user]);
-        let answer = owner("POST", USERS, list).await;
-        let (status, _, message) = answer.error();
+        let response = owner("POST", USERS, list).await;
+        let (status, _, message) = response.error();
         assert_eq!(status, 400, "{user}");
         assert!(
             message.starts_with("[1]: ") && message.contains(text),
@@ -143,9 +146,9 @@ async fn members_are_checked_and_errors_name_the_place() {
         );
     }
     let twice = json!([member("mfine", "mbad_group"), member("mfine", "mbad_group")]);
-    let answer = owner("POST", USERS, twice).await;
+    let response = owner("POST", USERS, twice).await;
     assert_eq!(
-        (answer.error().0, answer.error().1),
+        (response.error().0, response.error().1),
         (409, "ALREADY_EXISTS")
     );
     // If an id were the name of another user, policies would take both for the same person.
@@ -161,8 +164,8 @@ async fn members_are_checked_and_errors_name_the_place() {
         assert_eq!(refused.error(), (409, "ALREADY_EXISTS", &*text));
     }
     let taken = json!([member("mfine", "mbad_group"), member("alice", "mbad_group")]);
-    let answer = owner("POST", USERS, taken).await;
-    assert!(answer.error().2.starts_with("[1]: "), "{answer:?}");
+    let response = owner("POST", USERS, taken).await;
+    assert!(response.error().2.starts_with("[1]: "), "{response:?}");
     assert_eq!(
         owner("GET", "/api/v4/users/mfine", Value::Null)
             .await
@@ -230,16 +233,16 @@ async fn check_reads(member: &SignedIn, other: &SignedIn, title: &str) {
         ])
     );
     let call = json!({"jsonrpc": "2.0", "method": "mdoor_mine", "id": 1});
-    let answer = member.post("/api/v4/call", call).await;
+    let response = member.post("/api/v4/call", call).await;
     assert_eq!(
-        answer.body["result"]["data"],
+        response.body["result"]["data"],
         json!([{"title": title, "id": member.id, "org": "acme"}]),
-        "{answer:?}"
+        "{response:?}"
     );
     let call = json!({"jsonrpc": "2.0", "method": "mdoor_take", "id": 1});
-    let answer = member.post("/api/v4/call", call).await.body.to_string();
-    assert_eq!(answer.matches(&member.id).count(), 3, "{answer}");
-    assert!(!answer.contains(&other.id), "{answer}");
+    let response = member.post("/api/v4/call", call).await.body.to_string();
+    assert_eq!(response.matches(&member.id).count(), 3, "{response}");
+    assert!(!response.contains(&other.id), "{response}");
 }
 
 /// Checks that members who change or delete all notes reach their own only.
@@ -325,21 +328,21 @@ async fn code_that_is_reached_forges_no_claims() {
         format!("select set_config('role', 'demo/{}', true)", "mforge_b"),
         "select set_config('session_authorization', 'demo', true)".to_owned(),
     ] {
-        let answer = call(&a, &forgery).await;
-        let forged = answer.to_string();
+        let response = call(&a, &forgery).await;
+        let forged = response.to_string();
         assert!(!forged.contains("of b"), "{forgery}: {forged}");
-        let seen = &answer["result"]["data"][0]["seen"];
+        let seen = &response["result"]["data"][0]["seen"];
         assert!(
-            answer.get("error").is_some() || seen == 0,
+            response.get("error").is_some() || seen == 0,
             "{forgery}: {forged}"
         );
         // A setting of one member does not reach the next request of any member.
         for member in [&a, &b] {
-            let answer = call(member, "select tidegate.user_id() || tidegate.claim('org')").await;
+            let response = call(member, "select tidegate.user_id() || tidegate.claim('org')").await;
             let expected = format!("{}acme", member.id);
             assert_eq!(
-                answer["result"]["data"][0]["found"], *expected,
-                "{forgery}: {answer}"
+                response["result"]["data"][0]["found"], *expected,
+                "{forgery}: {response}"
             );
         }
     }
@@ -388,8 +391,8 @@ async fn pages_of_users_follow_each_other() {
         ("kind=x", "`kind`"),
         ("page=2", "`page`"),
     ] {
-        let answer = owner("GET", &format!("{USERS}?{query}"), Value::Null).await;
-        let (status, _, message) = answer.error();
+        let response = owner("GET", &format!("{USERS}?{query}"), Value::Null).await;
+        let (status, _, message) = response.error();
         assert!(
             status == 400 && message.contains(text),
             "{query}: {message}"

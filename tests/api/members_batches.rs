@@ -56,17 +56,19 @@ async fn a_call_of_a_batch_does_not_become_another_member() {
                 call("mbatch_run", who, 2),
                 call("mbatch_run", rows, 3),
             ];
-            let answers = batch(&a, calls).await;
-            let answers = answers.as_array().unwrap_or_else(|| panic!("{answers}"));
-            for answer in answers.iter().filter(|answer| answer["id"] != 1) {
-                let found = &answer["result"]["data"][0]["found"];
-                assert!(found.is_null() || found == &*a.id, "{forgery}: {answer}");
+            let responses = batch(&a, calls).await;
+            let responses = responses
+                .as_array()
+                .unwrap_or_else(|| panic!("{responses}"));
+            for response in responses.iter().filter(|response| response["id"] != 1) {
+                let found = &response["result"]["data"][0]["found"];
+                assert!(found.is_null() || found == &*a.id, "{forgery}: {response}");
                 // A failed call ends the transaction; one that was undone leaves the claims.
-                if method == "mbatch_undo" && answer["id"] == 2 {
-                    assert_eq!(found, &*a.id, "{forgery}: {answer}");
+                if method == "mbatch_undo" && response["id"] == 2 {
+                    assert_eq!(found, &*a.id, "{forgery}: {response}");
                 }
             }
-            assert!(!json!(answers).to_string().contains("of b"), "{forgery}");
+            assert!(!json!(responses).to_string().contains("of b"), "{forgery}");
         }
         for member in [&a, &b] {
             let next = batch(member, vec![call("mbatch_run", who, 1)]).await;

@@ -74,10 +74,10 @@ async fn each_member_gets_the_events_of_its_own_rows() {
     assert_eq!(missed, ["b0", "b1", "b2"]);
     assert!(again.is_silent().await);
     // Raw SQL is refused on sockets too, and the socket ends with the member's sessions.
-    let answer = again.ask(json!({"q": "select 1", "id": 3})).await;
+    let response = again.ask(json!({"q": "select 1", "id": 3})).await;
     assert!(
-        answer.to_string().contains("no SQL of their own"),
-        "{answer}"
+        response.to_string().contains("no SQL of their own"),
+        "{response}"
     );
     let gone = owner("DELETE", &format!("{USERS}/mev_b"), Value::Null).await;
     assert_eq!(gone.status, 204);

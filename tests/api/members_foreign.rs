@@ -16,14 +16,14 @@ async fn author(world: &World, token: &str, (id, org): (u32, &str)) -> Value {
         "mutation {{ insertInvoices(data: {{id: {id}, org: \"{org}\", title: \"{id}\"}}) {{ author }} }}"
     );
     let query = json!({"query": query});
-    let (_, answer) = world.node.post(GRAPHQL, Some(token), query).await;
-    answer["data"]["insertInvoices"][0]["author"].clone()
+    let (_, response) = world.node.post(GRAPHQL, Some(token), query).await;
+    response["data"]["insertInvoices"][0]["author"].clone()
 }
 
 async fn convert(world: &World, name: &str, change: Value) {
     let path = format!("/api/v4/users/{name}");
-    let (status, answer) = world.rest(Method::PATCH, &path, change).await;
-    assert_eq!(status, 303, "{answer}");
+    let (status, response) = world.rest(Method::PATCH, &path, change).await;
+    assert_eq!(status, 303, "{response}");
 }
 
 /// Checks that the token's SQL runs as this role, or is refused as a member's. A conversion counts

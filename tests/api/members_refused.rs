@@ -38,27 +38,27 @@ async fn members_run_no_sql_and_define_nothing() {
         ),
         ("PATCH", "/api/v4/tenant", json!({"anonymous_sql": "on"})),
     ] {
-        let answer = demo().rest_with(Some(&a.token), (verb, path), &body).await;
-        let (status, code, _) = answer.error();
+        let response = demo().rest_with(Some(&a.token), (verb, path), &body).await;
+        let (status, code, _) = response.error();
         let expected = (403, "INSUFFICIENT_PRIVILEGES");
         assert_eq!((status, code), expected, "{verb} {path} {body}");
     }
     // The owner's method may be called, and nothing has changed it.
-    let answer = a.post("/api/v4/call", call).await;
+    let response = a.post("/api/v4/call", call).await;
     assert_eq!(
-        answer.body["result"]["data"],
+        response.body["result"]["data"],
         json!([{"n": 1}]),
-        "{answer:?}"
+        "{response:?}"
     );
     // A user's method is not the owner's: its author could read what members leave in the session.
     let method = json!({"method": "mraw_user", "q": "select 1 as n"});
     let alice = demo().rest(Some("alice"), ("POST", METHODS), &method);
     assert_eq!(alice.await.status, 201);
     let call = json!({"jsonrpc": "2.0", "method": "mraw_user", "id": 1});
-    let answer = a.post("/api/v4/call", call).await;
+    let response = a.post("/api/v4/call", call).await;
     assert!(
-        answer.body["error"].to_string().contains("owner"),
-        "{answer:?}"
+        response.body["error"].to_string().contains("owner"),
+        "{response:?}"
     );
     // A member sees itself and may change its password and email address, and nothing else.
     let me = "/api/v4/users/mraw_a";
@@ -132,15 +132,15 @@ async fn members_read_the_descriptions_and_their_own_records_and_manage_nothing(
     let method = json!({"method": "mpath_owner", "q": "select 1 as n"});
     assert_eq!(owner("POST", METHODS, method).await.status, 201);
     for (path, text) in READABLE {
-        let answer = get(&a, path).await;
-        assert_eq!(answer.status, 200, "{path}: {answer:?}");
-        assert!(answer.text.contains(text), "{path}: {answer:?}");
-        assert!(!answer.text.contains("mpath_b"), "{path}: {answer:?}");
+        let response = get(&a, path).await;
+        assert_eq!(response.status, 200, "{path}: {response:?}");
+        assert!(response.text.contains(text), "{path}: {response:?}");
+        assert!(!response.text.contains("mpath_b"), "{path}: {response:?}");
     }
     for (verb, path, body) in OWNERS {
         let body = serde_json::from_str(body).unwrap_or_default();
-        let answer = demo().rest_with(Some(&a.token), (verb, path), &body).await;
-        let (status, code, _) = answer.error();
+        let response = demo().rest_with(Some(&a.token), (verb, path), &body).await;
+        let (status, code, _) = response.error();
         let expected = (403, "INSUFFICIENT_PRIVILEGES");
         assert_eq!((status, code), expected, "{verb} {path}");
     }

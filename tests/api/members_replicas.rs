@@ -19,11 +19,11 @@ const NOTES: &str = "CREATE TABLE notes (title text PRIMARY KEY, \
         ('of acme', 'x', 'acme'), ('of nobody', 'x', NULL)";
 
 async fn post(node: &Node, token: &str, query: &str) -> Value {
-    let (status, answer) = node
+    let (status, response) = node
         .post(GRAPHQL, Some(token), json!({"query": query}))
         .await;
-    assert_eq!(status, 200, "{answer}");
-    answer["data"].clone()
+    assert_eq!(status, 200, "{response}");
+    response["data"].clone()
 }
 
 /// Creates the members `a` and `b`, and returns their tokens.
@@ -34,8 +34,8 @@ async fn members(operator: &Operator, node: &Node) -> [String; 2] {
             "password": format!("{name}-password"), "properties": {"org": org}})
     };
     let both = json!([member("a", "acme"), member("b", "globex")]);
-    let (status, answer) = node.post(USERS, owner["access_token"].as_str(), both).await;
-    assert_eq!(status, 201, "{answer}");
+    let (status, response) = node.post(USERS, owner["access_token"].as_str(), both).await;
+    assert_eq!(status, 201, "{response}");
     operator
         .root("shop")
         .await

@@ -49,10 +49,10 @@ async fn start() -> (Service, Emails, TempDir) {
 
 /// The access token and the other members of a token response, or the error.
 async fn granted(service: &Service, body: &Value) -> Result<Value, String> {
-    let answer = service.rest_with(None, TOKENS, body).await;
-    match answer.status {
-        200 => Ok(answer.body),
-        _ => Err(answer.body["error"].as_str().unwrap().to_owned()),
+    let response = service.rest_with(None, TOKENS, body).await;
+    match response.status {
+        200 => Ok(response.body),
+        _ => Err(response.body["error"].as_str().unwrap().to_owned()),
     }
 }
 
@@ -127,9 +127,9 @@ async fn check(service: &Service, tokens: &Value, (kind, rows): (&str, &mut usiz
     let token = tokens["access_token"].as_str();
     let graphql = async |query: String| {
         let body = json!({"query": query});
-        let answer = service.rest_with(token, ("POST", GRAPHQL), &body).await;
-        assert!(answer.body["data"].is_object(), "{kind}: {answer:?}");
-        answer.body["data"].clone()
+        let response = service.rest_with(token, ("POST", GRAPHQL), &body).await;
+        assert!(response.body["data"].is_object(), "{kind}: {response:?}");
+        response.body["data"].clone()
     };
     let insert = format!("mutation {{ insertWays(data: {{title: \"{rows}\"}}) {{ author }} }}");
     let inserted = graphql(insert).await;
@@ -138,11 +138,14 @@ async fn check(service: &Service, tokens: &Value, (kind, rows): (&str, &mut usiz
     let seen = graphql("{ getWays { title } }".to_owned()).await;
     assert_eq!(seen["getWays"].as_array().unwrap().len(), *rows, "{kind}");
     let q = json!({"q": "select current_user::text as role"});
-    let answer = service.rest_with(token, SQL, &q).await;
+    let response = service.rest_with(token, SQL, &q).await;
     if kind == "member" {
-        assert_eq!(answer.status, 403, "{answer:?}");
+        assert_eq!(response.status, 403, "{response:?}");
     } else {
-        assert_eq!(answer.body["data"][0]["role"], "demo/wanda", "{answer:?}");
+        assert_eq!(
+            response.body["data"][0]["role"], "demo/wanda",
+            "{response:?}"
+        );
     }
 }
 
@@ -166,15 +169,15 @@ async fn every_way_to_sign_in_stays_when_a_user_is_converted() {
             let tokens = sign_in(&service, NAME, &password).await;
             let query = json!({"query": "{ getWays { title } }"});
             let token = tokens.body["access_token"].as_str();
-            let answer = service.rest_with(token, ("POST", GRAPHQL), &query).await;
-            answer.body["data"].is_object()
+            let response = service.rest_with(token, ("POST", GRAPHQL), &query).await;
+            response.body["data"].is_object()
         })
         .await;
         // A code or a device that was approved before the change gives no token afterwards.
         for request in [code, device] {
             match granted(&service, &request).await {
                 Ok(tokens) if round == 0 => check(&service, &tokens, (kind, &mut rows)).await,
-                answer => assert_eq!(answer.unwrap_err(), "invalid_grant", "{kind}"),
+                response => assert_eq!(response.unwrap_err(), "invalid_grant", "{kind}"),
             }
         }
         // A link by email names the user, of whichever kind.

@@ -54,11 +54,11 @@ async fn sign_up(service: &Service, number: usize) -> String {
 
 async fn graphql(service: &Service, token: &str, query: &str) -> Value {
     let body = json!({"query": query});
-    let answer = service
+    let response = service
         .rest_with(Some(token), ("POST", GRAPHQL), &body)
         .await;
-    assert!(answer.body["data"].is_object(), "{query}: {answer:?}");
-    answer.body["data"].clone()
+    assert!(response.body["data"].is_object(), "{query}: {response:?}");
+    response.body["data"].clone()
 }
 
 async fn follow(service: &Service, token: &str) -> Socket {
@@ -138,8 +138,8 @@ async fn a_client_says_what_a_sign_up_makes() {
             "`signup_group`",
         ),
     ] {
-        let answer: RestResponse = owner("POST", CLIENTS, client(more.clone())).await;
-        let (status, _, message) = answer.error();
+        let response: RestResponse = owner("POST", CLIENTS, client(more.clone())).await;
+        let (status, _, message) = response.error();
         assert!(status == 400 && message.contains(text), "{more}: {message}");
     }
     assert_eq!(owner("POST", CLIENTS, client(json!({}))).await.status, 201);

@@ -78,9 +78,9 @@ async fn a_change_of_what_policies_see_ends_the_tokens() {
 #[tokio::test]
 async fn refresh_tokens_personal_tokens_and_introspection_work() {
     let signed_in = new("mtok_grants").await;
-    let answer = sign_in(demo(), "mtok_grants", "mtok_grants-password").await;
+    let response = sign_in(demo(), "mtok_grants", "mtok_grants-password").await;
     let refresh = json!({"grant_type": "refresh_token", "client_id": "demo-app",
-        "refresh_token": answer.body["refresh_token"]});
+        "refresh_token": response.body["refresh_token"]});
     let refreshed = demo()
         .rest_with(None, ("POST", "/api/v4/oauth"), &refresh)
         .await;
@@ -197,11 +197,11 @@ async fn conversions_that_make_no_sense_are_refused() {
         ("mconv_plain", json!({"kind": 7}), "`kind`"),
         ("mconv_plain", json!({"id": "7"}), "`id`"),
     ] {
-        let answer = patch(name, change.clone()).await;
-        let (status, _, message) = answer.error();
+        let response = patch(name, change.clone()).await;
+        let (status, _, message) = response.error();
         assert!(
             status == 400 && message.contains(text),
-            "{name} {change}: {answer:?}"
+            "{name} {change}: {response:?}"
         );
     }
     let several = format!("{USERS}/mconv_plain,mconv_more");
@@ -225,9 +225,9 @@ async fn conversions_that_make_no_sense_are_refused() {
             "user guest: `kind`: expected role for the default user",
         ),
     ] {
-        let answer = patch(&format!("mconv_plain,{name}"), change).await;
-        let (status, _, message) = answer.error();
-        assert_eq!((status, message), (400, text), "{answer:?}");
+        let response = patch(&format!("mconv_plain,{name}"), change).await;
+        let (status, _, message) = response.error();
+        assert_eq!((status, message), (400, text), "{response:?}");
     }
     let shown = owner("GET", &format!("{USERS}/mconv_plain"), Value::Null).await;
     assert_eq!(shown.body["kind"], "role");

@@ -14,8 +14,8 @@ pub(crate) async fn define(user: &str, definitions: Value) -> TextResponse {
 
 /// Defines methods as the owner. The methods must not exist yet.
 pub(crate) async fn defined(definitions: Value) {
-    let answer = define("demo", definitions).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let response = define("demo", definitions).await;
+    assert_eq!(response.status, 201, "{response:?}");
 }
 
 pub(crate) async fn get(names: &str) -> TextResponse {
@@ -70,8 +70,8 @@ async fn a_name_has_up_to_128_characters() {
     let longest = format!("m_{}.-9Z", "x".repeat(122));
     assert_eq!(longest.len(), 128);
     for name in [&*longest, "_", "m"] {
-        let answer = define("demo", json!({"method": name, "q": "select 1"})).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
+        let response = define("demo", json!({"method": name, "q": "select 1"})).await;
+        assert_eq!(response.status, 201, "{response:?}");
         assert_eq!(get(name).await.json()["method"], name);
         assert_eq!(delete("demo", name).await.status, 204);
     }
@@ -79,23 +79,23 @@ async fn a_name_has_up_to_128_characters() {
 
 #[tokio::test]
 async fn a_definition_posted_to_sql_is_one_too() {
-    let answer = demo()
+    let response = demo()
         .sql(
             Some("alice"),
             &json!({"method": "m_by_sql", "q": "select :x::int as x", "type_hints": {"x": "int"}}),
         )
         .await;
-    assert_eq!(answer.status(), 201);
-    assert_eq!(answer.headers()["location"], "/api/v4/methods/m_by_sql");
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers()["location"], "/api/v4/methods/m_by_sql");
     let shown = get("m_by_sql").await.json();
     assert_eq!(shown["type_hints"], json!({"x": "int"}));
     let several = json!([
         {"method": "m_by_sql_1", "q": "select 1"}, {"method": "m_by_sql_2", "q": "select 2"},
     ]);
-    let answer = demo().sql(Some("alice"), &several).await;
-    assert_eq!(answer.status(), 201);
+    let response = demo().sql(Some("alice"), &several).await;
+    assert_eq!(response.status(), 201);
     assert_eq!(
-        answer.headers()["location"],
+        response.headers()["location"],
         "/api/v4/methods/m_by_sql_1,m_by_sql_2"
     );
     assert_eq!(get("m_by_sql_2").await.json()["q"], "select 2");
@@ -165,8 +165,8 @@ async fn a_name_that_is_taken_is_a_conflict_and_nothing_is_defined() {
         json!([{"method": "m_free", "q": "select 1"}, {"method": "m_taken", "q": "select 1"}]),
         json!([{"method": "m_free", "q": "select 1"}, {"method": "m_free", "q": "select 2"}]),
     ] {
-        let answer = define("alice", definitions).await;
-        assert_eq!(answer.error(), (409, "ALREADY_EXISTS".to_owned()));
+        let response = define("alice", definitions).await;
+        assert_eq!(response.error(), (409, "ALREADY_EXISTS".to_owned()));
     }
     assert_eq!(get("m_free").await.status, 404);
     assert_eq!(get("m_taken").await.json()["q"], "select 1");
@@ -251,25 +251,25 @@ async fn a_wrong_definition_is_named() {
         (json!(7), 400, ""),
     ];
     for (body, status, part) in cases {
-        let answer = define("demo", body.clone()).await;
+        let response = define("demo", body.clone()).await;
         let code = if status == 403 {
             "STATEMENT_NOT_ALLOWED"
         } else {
             "INPUT_VALIDATION_ERROR"
         };
         assert_eq!(
-            answer.error(),
+            response.error(),
             (status, code.to_owned()),
             "{body}: {}",
-            answer.text
+            response.text
         );
-        assert!(answer.text.contains(part), "{body}: {}", answer.text);
+        assert!(response.text.contains(part), "{body}: {}", response.text);
     }
     let no_json = Some("{\"method\"".to_owned());
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, METHODS, Some("demo"), no_json)
         .await;
-    assert_eq!(answer.error(), (400, "INVALID_JSON".to_owned()));
+    assert_eq!(response.error(), (400, "INVALID_JSON".to_owned()));
     assert_eq!(get("m_wrong").await.status, 404, "nothing of it is defined");
 }
 
@@ -277,10 +277,10 @@ async fn a_wrong_definition_is_named() {
 async fn a_syntax_error_is_accepted_and_named_by_a_dry_run() {
     defined(json!({"method": "m_syntax", "q": "selekt 1"})).await;
     let body = Some(json!({"jsonrpc": "2.0", "method": "m_syntax", "id": 1}).to_string());
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, "/api/v4/call/dry", Some("demo"), body)
         .await;
-    let error = &answer.json()["error"];
+    let error = &response.json()["error"];
     assert_eq!(
         (&error["code"], &error["data"]["sqlstate"]),
         (&json!(-32603), &json!("42601"))
@@ -294,18 +294,18 @@ async fn a_patch_changes_what_it_names_and_null_clears() {
         "type_formats": {"d": "Y"}, "output_format": "csv",
     }))
     .await;
-    let answer = patch(
+    let response = patch(
         "demo",
         "m_patch",
         json!({"type_formats": null, "output_format": "ndjson"}),
     )
     .await;
     assert_eq!(
-        (answer.status, answer.header("location")),
+        (response.status, response.header("location")),
         (303, "/api/v4/methods/m_patch")
     );
     assert_eq!(
-        answer.text,
+        response.text,
         r#"[{"_links":{"self":"/api/v4/methods/m_patch"}}]"#
     );
     let shown = get("m_patch").await.json();
@@ -347,9 +347,9 @@ async fn a_patch_changes_what_it_names_and_null_clears() {
         json!({"q": ""}),
         json!([]),
     ] {
-        let answer = patch("demo", "m_other", wrong.clone()).await;
+        let response = patch("demo", "m_other", wrong.clone()).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (400, "INPUT_VALIDATION_ERROR".to_owned()),
             "{wrong}"
         );

@@ -9,8 +9,8 @@ use crate::service::{TextResponse, demo};
 
 #[tokio::test]
 async fn a_user_changes_its_own_methods_only_and_the_owner_all() {
-    let answer = define("alice", json!({"method": "m_alices", "q": "select 1"})).await;
-    assert_eq!(answer.status, 201);
+    let response = define("alice", json!({"method": "m_alices", "q": "select 1"})).await;
+    assert_eq!(response.status, 201);
     defined(json!({"method": "m_demos", "q": "select 1"})).await;
     let denied = (403, "INSUFFICIENT_PRIVILEGES".to_owned());
     assert_eq!(
@@ -49,20 +49,20 @@ async fn everything_but_calls_needs_a_token() {
         (Method::GET, "/api/v4/openrpc.json"),
     ];
     for (method, path) in paths {
-        let answer = demo()
+        let response = demo()
             .ask(method.clone(), path, None, Some("{}".to_owned()))
             .await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (401, "MISSING_TOKEN".to_owned()),
             "{method} {path}"
         );
-        let header = answer.header("www-authenticate");
+        let header = response.header("www-authenticate");
         assert_eq!(header, challenge(&demo().url, ""));
         let bad = demo().request(method.clone(), path).bearer_auth("nonsense");
-        let answer = TextResponse::of(bad).await;
+        let response = TextResponse::of(bad).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (401, "INVALID_TOKEN".to_owned()),
             "{method} {path}"
         );
@@ -72,14 +72,17 @@ async fn everything_but_calls_needs_a_token() {
 #[tokio::test]
 async fn anonymous_callers_define_and_change_no_methods() {
     let guest = json!({"database": "demo", "client_id": "demo-app"}).to_string();
-    let answer = demo()
+    let response = demo()
         .ask(Method::POST, "/api/v4/oauth/guest", None, Some(guest))
         .await;
-    let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+    let token = response.json()["access_token"].as_str().unwrap().to_owned();
     let with = |method, path| demo().request(method, path).bearer_auth(&token);
     let body = json!({"method": "m_strange", "q": "select 1"});
-    let answer = TextResponse::of(with(Method::POST, METHODS).json(&body)).await;
-    assert_eq!(answer.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));
+    let response = TextResponse::of(with(Method::POST, METHODS).json(&body)).await;
+    assert_eq!(
+        response.error(),
+        (403, "INSUFFICIENT_PRIVILEGES".to_owned())
+    );
     assert_eq!(
         TextResponse::of(with(Method::GET, METHODS)).await.status,
         200
@@ -105,21 +108,21 @@ async fn other_verbs_and_content_types_are_refused() {
         (Method::GET, "/api/v4/call/dry", "POST, OPTIONS"),
         (Method::POST, "/api/v4/interfaces", "GET, HEAD, OPTIONS"),
     ] {
-        let answer = demo().ask(method.clone(), path, Some("demo"), None).await;
+        let response = demo().ask(method.clone(), path, Some("demo"), None).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (405, "METHOD_NOT_ALLOWED".to_owned()),
             "{method} {path}"
         );
-        assert_eq!(answer.header("allow"), allow);
+        assert_eq!(response.header("allow"), allow);
     }
     let token = demo().cached_token("demo").await;
     let request = demo()
         .request(Method::POST, METHODS)
         .bearer_auth(token)
         .header("content-type", "text/plain");
-    let answer = TextResponse::of(request.body("{}")).await;
-    assert_eq!(answer.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
+    let response = TextResponse::of(request.body("{}")).await;
+    assert_eq!(response.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
     // `Content-Type` on a request without a body is not an error.
     let token = demo().cached_token("demo").await;
     let request = demo().request(Method::GET, METHODS).bearer_auth(token);

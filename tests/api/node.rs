@@ -48,8 +48,8 @@ impl Node {
             client,
         };
         eventually("the node is ready", || async {
-            let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
-            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+            let response = node.client.get(format!("{}/readyz", node.url)).send().await;
+            response.is_ok_and(|response| response.status() == StatusCode::OK)
         })
         .await;
         node
@@ -66,9 +66,9 @@ impl Node {
             Some(token) => request.bearer_auth(token),
             None => request,
         };
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        (status, answer.json().await.unwrap_or_default())
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        (status, response.json().await.unwrap_or_default())
     }
 
     pub(crate) async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
@@ -76,9 +76,9 @@ impl Node {
             "grant_type": "password", "username": username, "password": password,
             "database": database, "client_id": "app",
         });
-        let (status, answer) = self.post("/api/v4/oauth", None, body).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
-        answer
+        let (status, response) = self.post("/api/v4/oauth", None, body).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
+        response
     }
 
     pub(crate) async fn status(&self, token: &str) -> StatusCode {

@@ -22,13 +22,13 @@ async fn ask_health(stream: &mut TcpStream) {
 
 /// Reads the response.
 async fn health(stream: &mut TcpStream) {
-    let mut answer = Vec::new();
-    while !answer.ends_with(br#"{"status":"ok"}"#) {
+    let mut response = Vec::new();
+    while !response.ends_with(br#"{"status":"ok"}"#) {
         let mut buffer = [0; 1024];
         let read = tokio::time::timeout(TIMEOUT, stream.read(&mut buffer));
         let read = read.await.expect("no answer").unwrap();
         assert_ne!(read, 0, "it was closed");
-        answer.extend_from_slice(&buffer[..read]);
+        response.extend_from_slice(&buffer[..read]);
     }
 }
 
@@ -93,11 +93,11 @@ async fn what_all_requests_hold_has_a_limit_and_origins_are_those_of_the_setting
 
     let of = async |origin: &str| {
         let request = sql(rows(1)).header("origin", origin);
-        let answer = TextResponse::of(request).await;
-        let mut varies = answer.headers.get_all("vary").iter();
-        assert!(varies.any(|by| by == "Origin"), "{:?}", answer.headers);
-        let allowed = answer.header("access-control-allow-origin").to_owned();
-        (answer.status, allowed)
+        let response = TextResponse::of(request).await;
+        let mut varies = response.headers.get_all("vary").iter();
+        assert!(varies.any(|by| by == "Origin"), "{:?}", response.headers);
+        let allowed = response.header("access-control-allow-origin").to_owned();
+        (response.status, allowed)
     };
     for origin in ["https://one.example", "https://two.example"] {
         assert_eq!(of(origin).await, (200, origin.to_owned()));
@@ -129,20 +129,20 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
     assert!(methods.contains("POST"), "{preflight:?}");
     let headers = preflight.header("access-control-allow-headers");
     assert!(headers.contains("Authorization"), "{preflight:?}");
-    for answer in [preflight, ask(Method::GET, "/healthz").await] {
-        assert_eq!(answer.header("access-control-allow-origin"), "*");
+    for response in [preflight, ask(Method::GET, "/healthz").await] {
+        assert_eq!(response.header("access-control-allow-origin"), "*");
         assert_eq!(
-            answer.header("access-control-expose-headers"),
+            response.header("access-control-expose-headers"),
             "Location, X-Request-Id, WWW-Authenticate, Retry-After"
         );
-        assert_eq!(answer.header("access-control-allow-credentials"), "");
+        assert_eq!(response.header("access-control-allow-credentials"), "");
     }
     // Pages of other origins must not read the pages of the service.
     for page in ["/auth", "/device", "/signup", "/signout"] {
         for method in [Method::GET, Method::OPTIONS] {
-            let answer = ask(method, page).await;
-            let allowed = answer.header("access-control-allow-origin");
-            assert_eq!(allowed, "", "{page}: {answer:?}");
+            let response = ask(method, page).await;
+            let allowed = response.header("access-control-allow-origin");
+            assert_eq!(allowed, "", "{page}: {response:?}");
         }
     }
 }
@@ -169,8 +169,8 @@ async fn a_request_that_outlasts_drain_timeout_is_cancelled() {
     let stopped = tokio::task::spawn_blocking(|| node.stop());
     let stopped = tokio::time::timeout(Duration::from_secs(20), stopped).await;
     stopped.expect("the node waits for the statement").unwrap();
-    if let Ok(answer) = in_flight.await.unwrap() {
-        assert_ne!(answer.status(), StatusCode::OK);
+    if let Ok(response) = in_flight.await.unwrap() {
+        assert_ne!(response.status(), StatusCode::OK);
     }
     assert!(!runs().await, "the process ended before the statement");
 }
@@ -239,8 +239,8 @@ async fn collected(mut stream: TcpStream) -> String {
         };
         if serde_json::from_str::<serde_json::Value>(body).is_ok() {
             assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-            stream.write_all(answer).await.unwrap();
+            let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+            stream.write_all(response).await.unwrap();
             return body.to_owned();
         }
     }

@@ -23,21 +23,21 @@ pub(crate) fn password(username: &str, password: &str) -> Value {
     })
 }
 
-pub(crate) async fn refused(answer: Response) -> (u16, String) {
-    let status = answer.status().as_u16();
-    assert_eq!(answer.headers()["cache-control"], "no-store");
-    let text = answer.text().await.unwrap();
+pub(crate) async fn refused(response: Response) -> (u16, String) {
+    let status = response.status().as_u16();
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let text = response.text().await.unwrap();
     assert!(!text.contains(": "), "a client in use splits on it: {text}");
     let body: Value = serde_json::from_str(&text).unwrap();
     assert!(body["error_description"].is_string(), "{text}");
     (status, body["error"].as_str().unwrap().to_owned())
 }
 
-pub(crate) async fn granted(answer: Response) -> Value {
-    let status = answer.status();
-    assert_eq!(answer.headers()["cache-control"], "no-store");
-    assert_eq!(answer.headers()["pragma"], "no-cache");
-    let text = answer.text().await.unwrap();
+pub(crate) async fn granted(response: Response) -> Value {
+    let status = response.status();
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["pragma"], "no-cache");
+    let text = response.text().await.unwrap();
     assert!(status.is_success(), "{status} {text}");
     serde_json::from_str(&text).unwrap()
 }
@@ -157,9 +157,16 @@ async fn every_case_of_the_error_table_has_its_response() {
             "invalid_grant",
         ),
     ] {
-        let answer = post("/api/v4/oauth", &body).await;
-        assert!(!answer.headers().contains_key("www-authenticate"), "{body}");
-        assert_eq!(refused(answer).await, (status, error.to_owned()), "{body}");
+        let response = post("/api/v4/oauth", &body).await;
+        assert!(
+            !response.headers().contains_key("www-authenticate"),
+            "{body}"
+        );
+        assert_eq!(
+            refused(response).await,
+            (status, error.to_owned()),
+            "{body}"
+        );
     }
     let mut secret = wrong("client_id", json!("demo-server"));
     secret["client_secret"] = json!("wrong");
@@ -170,25 +177,25 @@ async fn every_case_of_the_error_table_has_its_response() {
     secret["client_secret"] = json!("demo-server-secret");
     granted(post("/api/v4/oauth", &secret).await).await;
     for body in ["{", ""] {
-        let answer = demo()
+        let response = demo()
             .request(Method::POST, "/api/v4/oauth")
             .header("content-type", "application/json")
             .body(body)
             .send()
             .await
             .unwrap();
-        assert_eq!(refused(answer).await, (400, "invalid_request".into()));
+        assert_eq!(refused(response).await, (400, "invalid_request".into()));
     }
     let twice =
         "grant_type=password&username=alice&username=alice&password=alice1234&client_id=demo-app";
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/oauth")
         .header("content-type", "application/x-www-form-urlencoded")
         .body(twice)
         .send()
         .await
         .unwrap();
-    assert_eq!(refused(answer).await, (400, "invalid_request".into()));
+    assert_eq!(refused(response).await, (400, "invalid_request".into()));
 }
 
 #[tokio::test]
@@ -241,7 +248,7 @@ async fn forms_and_basic_credentials_are_accepted() {
         ("demo%2Dserver", "demo%2Dserver%2Dsecret"),
     ] {
         let basic = STANDARD.encode(format!("{user}:{secret}"));
-        let answer = demo()
+        let response = demo()
             .request(Method::POST, "/api/v4/oauth")
             .header("authorization", format!("Basic {basic}"))
             .header("content-type", "application/x-www-form-urlencoded")
@@ -249,10 +256,10 @@ async fn forms_and_basic_credentials_are_accepted() {
             .send()
             .await
             .unwrap();
-        granted(answer).await;
+        granted(response).await;
     }
     let basic = STANDARD.encode("demo-server:wrong");
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/oauth")
         .header("authorization", format!("Basic {basic}"))
         .header("content-type", "application/x-www-form-urlencoded")
@@ -261,12 +268,12 @@ async fn forms_and_basic_credentials_are_accepted() {
         .await
         .unwrap();
     assert!(
-        answer.headers()["www-authenticate"]
+        response.headers()["www-authenticate"]
             .to_str()
             .unwrap()
             .starts_with("Basic")
     );
-    assert_eq!(refused(answer).await, (401, "invalid_client".into()));
+    assert_eq!(refused(response).await, (401, "invalid_client".into()));
 }
 
 #[tokio::test]

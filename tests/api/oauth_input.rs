@@ -63,11 +63,11 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
                 ["application/json", &json],
                 ["application/x-www-form-urlencoded", &form],
             ] {
-                let answer = send(demo(), endpoint, basic.map(String::as_str), &body).await;
-                assert_eq!(answer.status, status, "{endpoint} {basic:?} {answer:?}");
-                assert_eq!(answer.header("cache-control"), "no-store", "{endpoint}");
-                assert_eq!(answer.header("pragma"), "no-cache", "{endpoint}");
-                let reported = answer.json();
+                let response = send(demo(), endpoint, basic.map(String::as_str), &body).await;
+                assert_eq!(response.status, status, "{endpoint} {basic:?} {response:?}");
+                assert_eq!(response.header("cache-control"), "no-store", "{endpoint}");
+                assert_eq!(response.header("pragma"), "no-cache", "{endpoint}");
+                let reported = response.json();
                 if reported["access_token"].is_string() {
                     assert_eq!(reported["scope"], "openid profile");
                 }
@@ -135,8 +135,8 @@ async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() 
             });
             body[member] = value.into();
             let body = body.to_string();
-            let answer = send(&own, "", None, &["application/json", &body]).await;
-            check(&answer, &format!("{grant} {member} {value:.20}"));
+            let response = send(&own, "", None, &["application/json", &body]).await;
+            check(&response, &format!("{grant} {member} {value:.20}"));
         }
     }
     for (endpoint, member) in [
@@ -154,25 +154,25 @@ async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() 
             body[member] = value.into();
             let form = form(&body);
             let kind = "application/x-www-form-urlencoded";
-            let answer = send(&own, endpoint, None, &[kind, &form]).await;
-            check(&answer, &format!("{endpoint} {member} {value:.20}"));
+            let response = send(&own, endpoint, None, &[kind, &form]).await;
+            check(&response, &format!("{endpoint} {member} {value:.20}"));
         }
     }
     for twice in ["a%3A%20b=1&a%3A%20b=2", "%00=1&%00=2", "%22%7D=1&%22%7D=2"] {
         let kind = "application/x-www-form-urlencoded";
-        let answer = send(&own, "", None, &[kind, twice]).await;
-        assert_eq!(answer.json()["error"], "invalid_request", "{twice}");
-        check(&answer, twice);
+        let response = send(&own, "", None, &[kind, twice]).await;
+        assert_eq!(response.json()["error"], "invalid_request", "{twice}");
+        check(&response, twice);
     }
     own.token("alice").await;
 }
 
 /// Checks that an error response is well formed and blames the caller.
-fn check(answer: &TextResponse, what: &str) {
-    assert!(answer.status < 500, "{what}: {answer:?}");
-    assert!(!answer.text.contains(": "), "{what}: {answer:?}");
-    if answer.status >= 400 {
-        assert!(answer.json()["error"].is_string(), "{what}: {answer:?}");
+fn check(response: &TextResponse, what: &str) {
+    assert!(response.status < 500, "{what}: {response:?}");
+    assert!(!response.text.contains(": "), "{what}: {response:?}");
+    if response.status >= 400 {
+        assert!(response.json()["error"].is_string(), "{what}: {response:?}");
     }
 }
 
@@ -197,18 +197,18 @@ async fn pages_survive_every_value_too() {
             format!("/reset?token={odd}"),
         ];
         for path in paths {
-            let answer = demo().ask(reqwest::Method::GET, &path, None, None).await;
-            assert!(answer.status < 500, "{path}: {answer:?}");
-            assert_eq!(answer.header("x-injected"), "", "{path}");
+            let response = demo().ask(reqwest::Method::GET, &path, None, None).await;
+            assert!(response.status < 500, "{path}: {response:?}");
+            assert_eq!(response.header("x-injected"), "", "{path}");
         }
     }
     // The value of `state` is returned unchanged, in its own parameter.
     let odd = good
         .replace("state=xyz", "state=%0D%0AX-Injected%3A%20y%26code%3Dmine")
         .replace("S256", "plain");
-    let answer = demo().ask(reqwest::Method::GET, &odd, None, None).await;
-    assert_eq!(answer.status, 303);
-    let location = answer.header("location");
+    let response = demo().ask(reqwest::Method::GET, &odd, None, None).await;
+    assert_eq!(response.status, 303);
+    let location = response.header("location");
     let state = "state=%0D%0AX-Injected%3A%20y%26code%3Dmine";
     assert!(location.contains(state), "{location}");
 }
@@ -243,14 +243,14 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
     for forged in [none, mac, raised, huge] {
         let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
         let request = request.bearer_auth(&forged).json(&json!({"q": "select 1"}));
-        let answer = TextResponse::of(request).await;
+        let response = TextResponse::of(request).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (401, "INVALID_TOKEN".to_owned()),
             "{forged:.60}"
         );
         assert!(
-            answer
+            response
                 .header("www-authenticate")
                 .contains("error=\"invalid_token\"")
         );

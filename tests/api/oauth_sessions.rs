@@ -36,11 +36,11 @@ async fn a_refresh_token_lives_until_a_successor_was_used() {
     let access = third["access_token"].as_str().unwrap().to_owned();
     let started = std::time::Instant::now();
     crate::service::eventually("the access token is refused", || async {
-        let answer = demo()
+        let response = demo()
             .request(Method::POST, "/api/v4/sql")
             .bearer_auth(&access)
             .json(&json!({"q": "select 1"}));
-        answer.send().await.unwrap().status() == 401
+        response.send().await.unwrap().status() == 401
     })
     .await;
     assert!(started.elapsed().as_secs() < 6);
@@ -49,31 +49,31 @@ async fn a_refresh_token_lives_until_a_successor_was_used() {
 #[tokio::test]
 async fn a_refresh_token_is_no_access_token() {
     let tokens = granted(post("/api/v4/oauth", &password("alice", "alice1234")).await).await;
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(tokens["refresh_token"].as_str().unwrap())
         .json(&json!({"q": "select 1"}))
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 401);
-    let answer = refresh(tokens["access_token"].as_str().unwrap()).await;
-    assert_eq!(refused(answer).await, (400, "invalid_grant".into()));
+    assert_eq!(response.status(), 401);
+    let response = refresh(tokens["access_token"].as_str().unwrap()).await;
+    assert_eq!(refused(response).await, (400, "invalid_grant".into()));
 }
 
 #[tokio::test]
 async fn a_guest_gets_the_default_user() {
-    let answer = post(
+    let response = post(
         "/api/v4/oauth/guest",
         &json!({"database": "demo", "client_id": "demo-app"}),
     )
     .await;
-    assert_eq!(answer.status(), 201);
-    let body = granted(answer).await;
+    assert_eq!(response.status(), 201);
+    let body = granted(response).await;
     assert_eq!(body["token_type"], "bearer");
     assert_eq!(body["scope"], "");
     assert!(body["refresh_token"].is_string());
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(body["access_token"].as_str().unwrap())
         .json(&json!({"q": "select current_user::text as c"}))
@@ -81,7 +81,7 @@ async fn a_guest_gets_the_default_user() {
         .await
         .unwrap();
     assert_eq!(
-        answer.json::<Value>().await.unwrap()["data"],
+        response.json::<Value>().await.unwrap()["data"],
         json!([{"c": "demo/guest"}])
     );
 }
@@ -105,9 +105,9 @@ async fn guest_errors_are_those_of_the_specification() {
             "invalid_client",
         ),
     ] {
-        let answer = post("/api/v4/oauth/guest", &body).await;
-        let got = answer.status().as_u16();
-        let error: Value = answer.json().await.unwrap();
+        let response = post("/api/v4/oauth/guest", &body).await;
+        let got = response.status().as_u16();
+        let error: Value = response.json().await.unwrap();
         assert_eq!(
             (got, error["error"].as_str()),
             (status, Some(name)),

@@ -41,8 +41,8 @@ async fn a_failed_request_is_logged_with_its_reason_and_counted() {
     let post = async |id: &str, path: &str, body: Value| {
         let request = node.client.post(format!("{}{path}", node.url)).json(&body);
         let request = request.bearer_auth(token).header("x-request-id", id);
-        let answer = request.send().await.unwrap();
-        (answer.status(), answer.text().await.unwrap())
+        let response = request.send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
     };
     let insert =
         |value: &str| format!("mutation {{ insertCodes(data: {{code: \"{value}\"}}) {{ code }} }}");
@@ -192,8 +192,8 @@ async fn the_owner_sees_a_slow_statement_whose_client_left() {
     in_flight.abort();
     let activity = async || -> Value {
         let request = node.client.get(format!("{}/api/v4/activity", node.url));
-        let answer = request.bearer_auth(&token).send().await.unwrap();
-        answer.json().await.unwrap()
+        let response = request.bearer_auth(&token).send().await.unwrap();
+        response.json().await.unwrap()
     };
     let listed = async || activity().await["statements"] != json!([]);
     eventually("the statement is listed", listed).await;

@@ -17,11 +17,11 @@ pub(crate) const USER_INFO: &str = "/api/v4/oauth/userinfo";
 
 /// Sends a token request that must succeed.
 pub(crate) async fn tokens(body: &Value) -> Value {
-    let answer = demo()
+    let response = demo()
         .rest_with(None, ("POST", "/api/v4/oauth"), body)
         .await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.body
+    assert_eq!(response.status, 200, "{response:?}");
+    response.body
 }
 
 /// The tokens of a user by the password grant with this scope.
@@ -51,10 +51,10 @@ pub(crate) fn part(token: &str, index: usize) -> Value {
 }
 
 /// The claims of the ID token in a token response. Its signature is checked with the published key.
-pub(crate) async fn id_claims(answer: &Value) -> Value {
-    let token = answer["id_token"]
+pub(crate) async fn id_claims(response: &Value) -> Value {
+    let token = response["id_token"]
         .as_str()
-        .unwrap_or_else(|| panic!("{answer}"));
+        .unwrap_or_else(|| panic!("{response}"));
     let header = part(token, 0);
     assert_eq!(
         (&header["alg"], &header["typ"]),
@@ -90,9 +90,9 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
         authorization("id-code")
     );
     let page = browser.get(&start).await;
-    let answer = redeemed("id-code", &browser.sign_in(&page, "alice").await).await;
-    assert_eq!(answer["scope"], "openid profile email");
-    let claims = id_claims(&answer).await;
+    let response = redeemed("id-code", &browser.sign_in(&page, "alice").await).await;
+    assert_eq!(response["scope"], "openid profile email");
+    let claims = id_claims(&response).await;
     assert_eq!(claims["iss"], demo().url);
     assert_eq!(claims["sub"], "demo/alice");
     assert_eq!(claims["aud"], "id-code");
@@ -100,7 +100,7 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
     assert_eq!(claims["name"], "alice");
     assert_eq!(claims["preferred_username"], "alice");
     assert_eq!(claims.get("azp"), None);
-    let access = answer["access_token"].as_str().unwrap();
+    let access = response["access_token"].as_str().unwrap();
     let time = |name: &str| claims[name].as_i64().unwrap();
     assert_eq!(time("exp"), part(access, 1)["exp"].as_i64().unwrap());
     assert!(time("auth_time") <= time("iat") && time("iat") < time("exp"));
@@ -112,7 +112,7 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
     let refresh = |scope: &str| {
         json!({
             "grant_type": "refresh_token", "client_id": "id-code",
-            "refresh_token": answer["refresh_token"], "scope": scope,
+            "refresh_token": response["refresh_token"], "scope": scope,
         })
     };
     let again = id_claims(&tokens(&refresh("")).await).await;
@@ -128,8 +128,8 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
 #[tokio::test]
 async fn a_response_without_openid_has_no_id_token() {
     for scope in ["", "read", "profile email"] {
-        let answer = password_tokens("alice", scope).await;
-        let names: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+        let response = password_tokens("alice", scope).await;
+        let names: Vec<_> = response.as_object().unwrap().keys().cloned().collect();
         let mut expected = [
             "access_token",
             "token_type",
@@ -184,8 +184,8 @@ async fn password_and_device_grants_give_id_tokens_too() {
 
 #[tokio::test]
 async fn an_id_token_is_no_access_token() {
-    let answer = password_tokens("alice", "openid").await;
-    let id = answer["id_token"].as_str().unwrap();
+    let response = password_tokens("alice", "openid").await;
+    let id = response["id_token"].as_str().unwrap();
     let read = json!({"query": "{__typename}"});
     let refused = send(id, Method::POST, GRAPHQL, &read).await;
     assert_eq!(refused.status, 401, "{refused:?}");
@@ -206,7 +206,7 @@ async fn an_id_token_is_no_access_token() {
         .await;
     assert_eq!(reported.body, json!({"active": false}));
     // The access token in the same response is accepted.
-    let access = answer["access_token"].as_str().unwrap();
+    let access = response["access_token"].as_str().unwrap();
     assert_eq!(send(access, Method::POST, GRAPHQL, &read).await.status, 200);
 }
 
@@ -229,9 +229,9 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
             json!({"sub": "demo/alice", "user_id": "alice", "email": "owner@demo.example"}),
         ),
     ] {
-        let answer = password_tokens("alice", scope).await;
-        let claims = id_claims(&answer).await;
-        let token = answer["access_token"].as_str().unwrap();
+        let response = password_tokens("alice", scope).await;
+        let claims = id_claims(&response).await;
+        let token = response["access_token"].as_str().unwrap();
         let info = user_info(token).await;
         assert_eq!(info.status, 200, "{info:?}");
         assert_eq!(
@@ -260,9 +260,9 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
 #[tokio::test]
 async fn the_userinfo_endpoint_refuses_other_callers() {
     let url = demo().url.as_str();
-    let refused = |answer: &TextResponse| {
-        let header = answer.header("www-authenticate").to_owned();
-        (answer.status, header)
+    let refused = |response: &TextResponse| {
+        let header = response.header("www-authenticate").to_owned();
+        (response.status, header)
     };
     let anonymous = TextResponse::of(demo().request(Method::GET, USER_INFO)).await;
     assert_eq!(refused(&anonymous), (401, challenge(url, "")));
@@ -275,8 +275,8 @@ async fn the_userinfo_endpoint_refuses_other_callers() {
         .form(&[("access_token", "nonsense")]);
     assert_eq!(refused(&TextResponse::of(form).await), invalid);
     for scope in ["", "read admin", "profile email"] {
-        let answer = password_tokens("alice", scope).await;
-        let token = answer["access_token"].as_str().unwrap();
+        let response = password_tokens("alice", scope).await;
+        let token = response["access_token"].as_str().unwrap();
         let reported = user_info(token).await;
         let expected = (403, challenge(url, "insufficient_scope"));
         assert_eq!(refused(&reported), expected, "{scope}");
@@ -334,8 +334,8 @@ async fn the_discovery_document_agrees_with_that_of_the_authorization_server() {
         assert_eq!(openid[name], value, "{name}");
     }
     // The document lists every claim of an ID token.
-    let answer = password_tokens("alice", "openid profile email").await;
-    let claims = id_claims(&answer).await;
+    let response = password_tokens("alice", "openid profile email").await;
+    let claims = id_claims(&response).await;
     for name in claims.as_object().unwrap().keys() {
         assert!(list(&openid["claims_supported"]).contains(name), "{name}");
     }

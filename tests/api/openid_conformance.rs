@@ -50,9 +50,9 @@ impl Party {
 
     async fn sign_in(&self, more: &str) -> Value {
         let page = self.authorize(more).await;
-        let answer = self.redeem(&page.parameter("code")).await;
-        assert_eq!(answer.status, 200, "{more}: {answer:?}");
-        answer.json()
+        let response = self.redeem(&page.parameter("code")).await;
+        assert_eq!(response.status, 200, "{more}: {response:?}");
+        response.json()
     }
 }
 

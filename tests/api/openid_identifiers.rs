@@ -40,18 +40,18 @@ async fn new_person(client_id: &str, name: &str) -> (Value, String) {
 }
 
 async fn user_info(token: &str) -> Value {
-    let answer = demo().request(Method::GET, USER_INFO).bearer_auth(token);
-    answer.send().await.unwrap().json().await.unwrap()
+    let response = demo().request(Method::GET, USER_INFO).bearer_auth(token);
+    response.send().await.unwrap().json().await.unwrap()
 }
 
 /// The result of `tidegate.user_id()` in a method of the owner.
 async fn user_id(token: &str) -> Value {
     let body = json!({"jsonrpc": "2.0", "method": "identifiers_id", "id": 1});
-    let answer = demo()
+    let response = demo()
         .rest_with(Some(token), ("POST", "/api/v4/call"), &body)
         .await;
-    let id = &answer.body["result"]["data"][0]["id"];
-    assert!(answer.body["result"].is_object(), "{answer:?}");
+    let id = &response.body["result"]["data"][0]["id"];
+    assert!(response.body["result"].is_object(), "{response:?}");
     id.clone()
 }
 
@@ -60,9 +60,9 @@ pub(crate) async fn introspected(token: &str) -> Value {
     let body = json!({"token": token, "client_id": "demo-server",
         "client_secret": "demo-server-secret"});
     let path = ("POST", "/api/v4/oauth/introspect");
-    let answer = demo().rest_with(None, path, &body).await;
-    assert_eq!(answer.body["active"], true, "{answer:?}");
-    answer.body
+    let response = demo().rest_with(None, path, &body).await;
+    assert_eq!(response.body["active"], true, "{response:?}");
+    response.body
 }
 
 async fn open_client(id: &str, kind: &str) {

@@ -16,8 +16,8 @@ async fn signed_in(client_id: &str, user: &str) -> (Browser<'static>, String) {
         .get(&format!("{}&scope=openid", authorization(client_id)))
         .await;
     let page = browser.sign_in(&page, user).await;
-    let answer = redeemed(client_id, &page).await;
-    let token = answer["id_token"].as_str().unwrap().to_owned();
+    let response = redeemed(client_id, &page).await;
+    let token = response["id_token"].as_str().unwrap().to_owned();
     (browser, token)
 }
 

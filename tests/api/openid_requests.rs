@@ -18,8 +18,8 @@ async fn signed_in(client_id: &str) -> (Browser<'static>, Value) {
     let mut browser = Browser::new(demo());
     let page = browser.get(&start(client_id, "")).await;
     let page = browser.sign_in(&page, "alice").await;
-    let answer = redeemed(client_id, &page).await;
-    (browser, answer)
+    let response = redeemed(client_id, &page).await;
+    (browser, response)
 }
 
 fn asks_for_password(page: &Page) -> bool {
@@ -179,8 +179,8 @@ async fn hints_name_the_user_who_is_expected() {
     let page = stranger.get(&start("hints", "login_hint=al%22ice")).await;
     assert!(page.text.contains("value=\"al&quot;ice\""), "{}", page.text);
 
-    let (mut browser, answer) = signed_in("hints").await;
-    let hint = encoded(answer["id_token"].as_str().unwrap());
+    let (mut browser, response) = signed_in("hints").await;
+    let hint = encoded(response["id_token"].as_str().unwrap());
     let silent = start("hints", &format!("prompt=none&id_token_hint={hint}"));
     let page = browser.get(&silent).await;
     assert!(!page.parameter("code").is_empty(), "{}", page.location);
@@ -199,7 +199,7 @@ async fn hints_name_the_user_who_is_expected() {
     let claims = id_claims(&redeemed("hints", &page).await).await;
     assert_eq!(claims["sub"], "demo/alice");
     // A hint of another issuer, and an access token, are no hints.
-    for unknown in ["nonsense", answer["access_token"].as_str().unwrap()] {
+    for unknown in ["nonsense", response["access_token"].as_str().unwrap()] {
         let more = format!("prompt=none&id_token_hint={unknown}");
         let page = browser.get(&start("hints", &more)).await;
         assert_eq!(page.parameter("error"), "login_required", "{unknown}");

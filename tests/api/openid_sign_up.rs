@@ -99,8 +99,8 @@ impl World {
         let token = tokens.body["access_token"].as_str();
         let token = token.unwrap_or_else(|| panic!("{tokens:?}"));
         let asked = self.service.request(Method::GET, USER_INFO);
-        let answer = asked.bearer_auth(token).send().await.unwrap();
-        answer.json().await.unwrap()
+        let response = asked.bearer_auth(token).send().await.unwrap();
+        response.json().await.unwrap()
     }
 }
 

@@ -20,18 +20,18 @@ async fn health_readiness_and_metrics_respond() {
             "{path}"
         );
     }
-    let answer = demo()
+    let response = demo()
         .request(Method::GET, "/metrics")
         .send()
         .await
         .unwrap();
     assert!(
-        answer.headers()["content-type"]
+        response.headers()["content-type"]
             .to_str()
             .unwrap()
             .starts_with("text/plain")
     );
-    let text = answer.text().await.unwrap();
+    let text = response.text().await.unwrap();
     assert!(
         text.contains("# TYPE ") && text.contains("tidegate_"),
         "{text}"
@@ -40,17 +40,17 @@ async fn health_readiness_and_metrics_respond() {
 
 #[tokio::test]
 async fn the_openapi_document_has_every_route() {
-    let answer = demo()
+    let response = demo()
         .request(Method::GET, "/api/v4/openapi.json")
         .send()
         .await
         .unwrap();
     assert_eq!(
-        answer.headers()["content-type"],
+        response.headers()["content-type"],
         "application/json; charset=utf-8"
     );
-    let etag = answer.headers()["etag"].clone();
-    let document: Value = answer.json().await.unwrap();
+    let etag = response.headers()["etag"].clone();
+    let document: Value = response.json().await.unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     for path in [
         "/api/v4/sql",
@@ -112,28 +112,33 @@ async fn every_response_carries_a_request_id() {
 
 #[tokio::test]
 async fn unknown_paths_and_methods_get_distinct_errors() {
-    let answer = demo()
+    let response = demo()
         .request(Method::GET, "/api/v4/nowhere")
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 404);
-    let body: Value = answer.json().await.unwrap();
+    assert_eq!(response.status(), 404);
+    let body: Value = response.json().await.unwrap();
     assert_eq!(body["errorCode"], "NOT_FOUND");
     assert_eq!(body["success"], false);
-    let answer = demo()
+    let response = demo()
         .request(Method::PUT, "/api/v4/sql")
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 405);
-    assert!(answer.headers()["allow"].to_str().unwrap().contains("POST"));
+    assert_eq!(response.status(), 405);
+    assert!(
+        response.headers()["allow"]
+            .to_str()
+            .unwrap()
+            .contains("POST")
+    );
     assert_eq!(
-        answer.json::<Value>().await.unwrap()["errorCode"],
+        response.json::<Value>().await.unwrap()["errorCode"],
         "METHOD_NOT_ALLOWED"
     );
     let token = demo().token("demo").await;
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .header("content-type", "text/plain")
@@ -141,9 +146,9 @@ async fn unknown_paths_and_methods_get_distinct_errors() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 415);
+    assert_eq!(response.status(), 415);
     assert_eq!(
-        answer.json::<Value>().await.unwrap()["errorCode"],
+        response.json::<Value>().await.unwrap()["errorCode"],
         "UNSUPPORTED_MEDIA_TYPE"
     );
 }
@@ -170,19 +175,19 @@ async fn browsers_may_call_from_anywhere() {
             .to_lowercase()
             .contains("authorization")
     );
-    let answer = demo()
+    let response = demo()
         .request(Method::GET, "/healthz")
         .header("origin", "https://app.example")
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.headers()["access-control-allow-origin"], "*");
+    assert_eq!(response.headers()["access-control-allow-origin"], "*");
     assert!(
-        !answer
+        !response
             .headers()
             .contains_key("access-control-allow-credentials")
     );
-    let exposed = answer.headers()["access-control-expose-headers"]
+    let exposed = response.headers()["access-control-expose-headers"]
         .to_str()
         .unwrap();
     for header in [
@@ -199,7 +204,7 @@ async fn browsers_may_call_from_anywhere() {
 async fn large_responses_are_compressed_on_request() {
     let token = demo().token("demo").await;
     for encoding in ["gzip", "zstd"] {
-        let answer = demo()
+        let response = demo()
             .request(Method::POST, "/api/v4/sql")
             .bearer_auth(&token)
             .header("accept-encoding", encoding)
@@ -207,15 +212,15 @@ async fn large_responses_are_compressed_on_request() {
             .send()
             .await
             .unwrap();
-        assert_eq!(answer.headers()["content-encoding"], encoding);
+        assert_eq!(response.headers()["content-encoding"], encoding);
         assert!(
-            answer.headers()["vary"]
+            response.headers()["vary"]
                 .to_str()
                 .unwrap()
                 .to_lowercase()
                 .contains("accept-encoding")
         );
-        assert!(answer.bytes().await.unwrap().len() < 1000);
+        assert!(response.bytes().await.unwrap().len() < 1000);
     }
     let small = demo()
         .request(Method::POST, "/api/v4/sql")
@@ -230,11 +235,11 @@ async fn large_responses_are_compressed_on_request() {
 
 #[tokio::test]
 async fn head_answers_where_get_does() {
-    let answer = demo()
+    let response = demo()
         .request(Method::HEAD, "/api/v4/openapi.json")
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 200);
-    assert!(answer.bytes().await.unwrap().is_empty());
+    assert_eq!(response.status(), 200);
+    assert!(response.bytes().await.unwrap().is_empty());
 }

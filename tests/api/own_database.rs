@@ -59,8 +59,8 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let url = format!("http://127.0.0.1:{}", shown.port().await);
     eventually("the service is ready", || async {
-        let answer = client.get(format!("{url}/readyz")).send().await;
-        answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        let response = client.get(format!("{url}/readyz")).send().await;
+        response.is_ok_and(|response| response.status() == StatusCode::OK)
     })
     .await;
     let body = json!({"grant_type": "password", "username": "shop", "password": "owner-password",
@@ -70,9 +70,9 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     let token = tokens["access_token"].as_str().unwrap();
     let q = json!({"q": "select current_user as me"});
     let request = client.post(format!("{url}/api/v4/sql")).json(&q);
-    let answer = request.bearer_auth(token).send().await.unwrap();
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"me": "shop"}]));
+    let response = request.bearer_auth(token).send().await.unwrap();
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"me": "shop"}]));
 
     keyboard.write_all(b"\x03").unwrap();
     child.end();

@@ -120,21 +120,21 @@ impl<'a> Browser<'a> {
                 .header("x-forwarded-for", &self.address)
                 .header("x-forwarded-proto", "https");
         }
-        let answer = request.send().await.unwrap();
-        self.keep(&answer);
+        let response = request.send().await.unwrap();
+        self.keep(&response);
         let header = |name: &str| {
-            let value = answer.headers().get(name);
+            let value = response.headers().get(name);
             value.map_or(String::new(), |value| value.to_str().unwrap().to_owned())
         };
         Page {
-            status: answer.status().as_u16(),
+            status: response.status().as_u16(),
             location: header("location"),
-            text: answer.text().await.unwrap(),
+            text: response.text().await.unwrap(),
         }
     }
 
-    fn keep(&mut self, answer: &Response) {
-        if let Some(cookie) = answer.headers().get("set-cookie") {
+    fn keep(&mut self, response: &Response) {
+        if let Some(cookie) = response.headers().get("set-cookie") {
             let (pair, _) = cookie.to_str().unwrap().split_once(';').unwrap();
             pair.clone_into(&mut self.cookie);
         }

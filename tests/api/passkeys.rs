@@ -41,9 +41,9 @@ impl Shop {
     pub(crate) async fn owner(&self, method: Method, path: &str, body: Value) -> String {
         let request = Client::new().request(method, format!("{}{path}", self.node.url));
         let request = request.bearer_auth(&self.owner).json(&body);
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let text = answer.text().await.unwrap();
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
         assert!(status.is_success(), "{path}: {status} {text}");
         text
     }
@@ -85,9 +85,9 @@ impl Shop {
         let mut browser = self.signed_in(user).await;
         let page = browser.get("/account").await;
         let page = browser.submit(&page, "begin_passkey", &[]).await;
-        let answer = device.create(&question(&page), UP | UV).to_string();
-        let answer = [("credential", &*answer)];
-        let page = browser.submit(&page, "add_passkey", &answer).await;
+        let response = device.create(&question(&page), UP | UV).to_string();
+        let response = [("credential", &*response)];
+        let page = browser.submit(&page, "add_passkey", &response).await;
         assert!(page.text.contains("The passkey is added"), "{}", page.text);
     }
 
@@ -95,16 +95,16 @@ impl Shop {
     pub(crate) async fn sign_in(&self, device: &mut Authenticator) -> Page {
         let mut browser = self.browser();
         let page = browser.get(&authorization("app")).await;
-        let answer = device.get(&question(&page), UP | UV);
-        answered(&mut browser, &page, &answer).await
+        let response = device.get(&question(&page), UP | UV);
+        answered(&mut browser, &page, &response).await
     }
 
     /// Signs in with a passkey; returns the name of the user in the token.
     async fn token_of(&self, device: &mut Authenticator) -> String {
         let mut browser = self.browser();
         let page = browser.get(&authorization("app")).await;
-        let answer = device.get(&question(&page), UP | UV);
-        let consent = answered(&mut browser, &page, &answer).await;
+        let response = device.get(&question(&page), UP | UV);
+        let consent = answered(&mut browser, &page, &response).await;
         let allowed = [("decision", "allow")];
         let back = browser.submit(&consent, "decide", &allowed).await;
         let grant = redemption("app", &back.parameter("code"));
@@ -123,9 +123,9 @@ pub(crate) fn question(page: &Page) -> Value {
     serde_json::from_str(&options).unwrap()
 }
 
-pub(crate) async fn answered(browser: &mut Browser<'_>, page: &Page, answer: &Value) -> Page {
-    let answer = answer.to_string();
-    let fields = [("credential", &*answer)];
+pub(crate) async fn answered(browser: &mut Browser<'_>, page: &Page, response: &Value) -> Page {
+    let response = response.to_string();
+    let fields = [("credential", &*response)];
     browser.submit(page, "passkey", &fields).await
 }
 

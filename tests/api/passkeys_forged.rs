@@ -45,25 +45,25 @@ fn forged(why: &str, page: &Page, (alice, other): (&Authenticator, &Authenticato
         "a person who was not there" => UV,
         _ => UP | UV,
     };
-    let mut answer = device.get(&question, flags);
+    let mut response = device.get(&question, flags);
     let others = other.clone().get(&question, flags);
     match why {
-        "a signature of nothing" => answer["response"]["signature"] = "MEUCIQ".into(),
-        "the key of another person" => answer["response"] = others["response"].clone(),
+        "a signature of nothing" => response["response"]["signature"] = "MEUCIQ".into(),
+        "the key of another person" => response["response"] = others["response"].clone(),
         "the user of another person" => {
-            answer["response"]["userHandle"] = others["response"]["userHandle"].clone();
+            response["response"]["userHandle"] = others["response"]["userHandle"].clone();
         }
-        "an unknown passkey" => answer["rawId"] = "AAAA".into(),
+        "an unknown passkey" => response["rawId"] = "AAAA".into(),
         "the answer to a registration" => {
-            answer = device.create(&question_of_alice(alice, &question), flags);
+            response = device.create(&question_of_alice(alice, &question), flags);
         }
-        "no answer" => answer = "no credential".into(),
+        "no answer" => response = "no credential".into(),
         "garbage that is signed" => {
-            answer["response"]["authenticatorData"] = "c2VjcmV0LWdhcmJhZ2U".into();
+            response["response"]["authenticatorData"] = "c2VjcmV0LWdhcmJhZ2U".into();
         }
         _ => {}
     }
-    answer
+    response
 }
 
 /// The same challenge as a question for a new passkey.
@@ -90,8 +90,8 @@ async fn a_forged_response_is_refused() {
     for device in [&mut alice, &mut mallory] {
         let mut browser = shop.browser();
         let page = browser.get("/account").await;
-        let answer = device.get(&question(&page), UP | UV);
-        let page = answered(&mut browser, &page, &answer).await;
+        let response = device.get(&question(&page), UP | UV);
+        let page = answered(&mut browser, &page, &response).await;
         assert!(page.text.contains("Your account"), "{}", page.text);
     }
     let mut accepted = Vec::new();
@@ -100,8 +100,8 @@ async fn a_forged_response_is_refused() {
         let page = browser.get("/account").await;
         // So that one that is accepted does not make the next ones old.
         alice.counter += 1;
-        let answer = forged(why, &page, (&alice, &mallory));
-        let page = answered(&mut browser, &page, &answer).await;
+        let response = forged(why, &page, (&alice, &mallory));
+        let page = answered(&mut browser, &page, &response).await;
         if page.status == 200 {
             accepted.push(why);
             continue;
@@ -137,21 +137,21 @@ async fn a_question_is_answered_once_in_its_own_browser() {
     let (mut first, mut second) = (shop.browser(), shop.browser());
     let page = first.get("/account").await;
     let other = second.get("/account").await;
-    let answer = device.get(&question(&page), UP | UV);
+    let response = device.get(&question(&page), UP | UV);
     assert_refused(
-        &answered(&mut second, &other, &answer).await,
+        &answered(&mut second, &other, &response).await,
         "an answer to the question of another browser",
     );
     let sealed = hidden(&page, "sealed");
-    let text = answer.to_string();
+    let text = response.to_string();
     let stolen = [("credential", &*text), ("sealed", &*sealed)];
     let page_of_second = second.get("/account").await;
     let crossed = second.submit(&page_of_second, "passkey", &stolen).await;
     assert_refused(&crossed, "with the question of that browser");
     let mut copy = first.clone();
-    let opened = answered(&mut first, &page, &answer).await;
+    let opened = answered(&mut first, &page, &response).await;
     assert!(opened.text.contains("Your account"), "{}", opened.text);
-    let again = answered(&mut copy, &page, &answer).await;
+    let again = answered(&mut copy, &page, &response).await;
     assert_refused(&again, "it is answered");
     no_user_is_signed_in(&mut copy, "replayed").await;
 }
@@ -169,16 +169,16 @@ async fn an_address_that_guesses_waits() {
     let mut browser = shop.browser();
     let mut page = browser.get("/account").await;
     for attempt in 1.. {
-        let answer = device.get(&question(&page), UP);
-        page = answered(&mut browser, &page, &answer).await;
+        let response = device.get(&question(&page), UP);
+        page = answered(&mut browser, &page, &response).await;
         if page.status == 429 {
             assert_eq!(attempt, 31);
             break;
         }
         assert_refused(&page, "the person is not verified");
     }
-    let answer = device.get(&question(&page), UP | UV);
-    let page = answered(&mut browser, &page, &answer).await;
+    let response = device.get(&question(&page), UP | UV);
+    let page = answered(&mut browser, &page, &response).await;
     assert_eq!(page.status, 429, "{}", page.text);
     no_user_is_signed_in(&mut browser, "the address waits").await;
 }
@@ -209,9 +209,9 @@ async fn a_forged_registration_adds_nothing() {
         }
         let verified = why != "a person who was not verified";
         let flags = if verified { UP | UV } else { UP };
-        let mut answer = device.create(&question, flags);
+        let mut response = device.create(&question, flags);
         if why == "no answer" {
-            answer = json!({"type": "public-key"});
+            response = json!({"type": "public-key"});
         }
         let mut sealed = hidden(&page, "sealed");
         if why == "the question of another person" {
@@ -219,10 +219,10 @@ async fn a_forged_registration_adds_nothing() {
             let page = alice.get("/account").await;
             let page = alice.submit(&page, "begin_passkey", &[]).await;
             sealed = hidden(&page, "sealed");
-            answer = device.create(&crate::passkeys::question(&page), flags);
+            response = device.create(&crate::passkeys::question(&page), flags);
         }
-        let answer = answer.to_string();
-        let fields = [("credential", &*answer), ("sealed", &*sealed)];
+        let response = response.to_string();
+        let fields = [("credential", &*response), ("sealed", &*sealed)];
         let refused = browser.submit(&page, "add_passkey", &fields).await;
         assert_refused(&refused, why);
         assert!(!refused.text.contains("Another name"), "{why}");

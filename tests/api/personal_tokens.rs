@@ -21,10 +21,10 @@ async fn call(
     body: &Value,
 ) -> RestResponse {
     let request = service.request(method, path).bearer_auth(token).json(body);
-    let answer = request.send().await.unwrap();
-    let location = answer.headers().get("location").cloned();
-    let status = answer.status().as_u16();
-    let text = answer.text().await.unwrap();
+    let response = request.send().await.unwrap();
+    let location = response.headers().get("location").cloned();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
     RestResponse {
         status,
         location: location.map_or(String::new(), |at| at.to_str().unwrap().to_owned()),
@@ -45,12 +45,12 @@ async fn token_of(user: &str, body: Value) -> (String, String) {
 
 pub(crate) async fn current_user(token: &str) -> (u16, Value) {
     let body = json!({"q": "select current_user::text as name"});
-    let answer = call(demo(), token, Method::POST, "/api/v4/sql", &body).await;
-    let name = answer.body["data"][0]["name"].clone();
+    let response = call(demo(), token, Method::POST, "/api/v4/sql", &body).await;
+    let name = response.body["data"][0]["name"].clone();
     (
-        answer.status,
+        response.status,
         if name.is_null() {
-            answer.body["errorCode"].clone()
+            response.body["errorCode"].clone()
         } else {
             name
         },
@@ -68,10 +68,10 @@ pub(crate) async fn user(name: &str) -> String {
         "grant_type": "password", "client_id": "demo-app", "database": "demo",
         "username": name, "password": "password-1234",
     });
-    let answer = demo()
+    let response = demo()
         .rest_with(None, ("POST", "/api/v4/oauth"), &body)
         .await;
-    answer.body["access_token"].as_str().unwrap().to_owned()
+    response.body["access_token"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

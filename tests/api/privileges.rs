@@ -72,13 +72,13 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
     );
     assert_eq!(select().await, 403);
 
-    let answer = set(&path, "pia", "read").await;
+    let response = set(&path, "pia", "read").await;
     assert_eq!(
-        (answer.status, &answer.location),
+        (response.status, &response.location),
         (303, &path),
-        "{answer:?}"
+        "{response:?}"
     );
-    assert_eq!(answer.body, json!([{"_links": {"self": path}}]));
+    assert_eq!(response.body, json!([{"_links": {"self": path}}]));
     let shown = privileges_of(&path, "pia").await;
     assert_eq!(shown["privilege"], "read");
     assert_eq!(
@@ -249,11 +249,11 @@ async fn names_are_quoted_wherever_they_stand() {
         demo.rows("demo", q, json!({})).await;
     }
     let path = "/api/v4/schemas/p%20%22x%3B%2F%20%3Ay/tables/drop%20table%20t%3B--/privileges";
-    let answer = set(path, "alice", "write").await;
+    let response = set(path, "alice", "write").await;
     assert_eq!(
-        (answer.status, answer.location.as_str()),
+        (response.status, response.location.as_str()),
         (303, path),
-        "{answer:?}"
+        "{response:?}"
     );
     assert_eq!(privileges_of(path, "alice").await["privilege"], "write");
 }

@@ -20,8 +20,8 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     let own = "alter role current_user password 'mine'";
     let search_path = "alter role current_user set search_path = nowhere";
     for q in [search_path, own] {
-        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let (status, response) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
     }
     let library = "alter role \"shop/ann\" set session_preload_libraries = 'nowhere'";
     root.batch_execute(library).await.unwrap();
@@ -31,11 +31,11 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     .await;
 
     let q = json!({"q": "select current_setting('search_path') as path"});
-    let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
-    assert_eq!(answer["errorCode"], "DATABASE_UNAVAILABLE", "{answer}");
-    let reported = answer["message"].as_str().unwrap_or_default();
-    assert!(reported.contains("refuses the login"), "{answer}");
+    let (status, response) = node.post("/api/v4/sql", Some(token), q.clone()).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{response}");
+    assert_eq!(response["errorCode"], "DATABASE_UNAVAILABLE", "{response}");
+    let reported = response["message"].as_str().unwrap_or_default();
+    assert!(reported.contains("refuses the login"), "{response}");
 
     let doctor = operator.run(&["doctor"], "");
     let report = text(&doctor.stdout);
@@ -49,11 +49,11 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     let reset = "ALTER ROLE \"shop/ann\" RESET \"session_preload_libraries\";\n";
     assert_eq!(repaired, format!("{reset}shop/ann can log in.\n"));
     eventually("it is let in", || async {
-        let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
+        let (status, response) = node.post("/api/v4/sql", Some(token), q.clone()).await;
         match status {
-            StatusCode::OK => assert_eq!(answer["data"], json!([{"path": "nowhere"}])),
+            StatusCode::OK => assert_eq!(response["data"], json!([{"path": "nowhere"}])),
             // The service caches a refused login for a second.
-            status => assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}"),
+            status => assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{response}"),
         }
         status == StatusCode::OK
     })

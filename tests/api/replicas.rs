@@ -73,11 +73,11 @@ impl<'a> OwnerSession<'a> {
         if let Some(after) = after {
             request = request.header("Tidegate-After", after);
         }
-        let answer = request.send().await.unwrap();
-        let position = answer.headers().get("Tidegate-Position");
+        let response = request.send().await.unwrap();
+        let position = response.headers().get("Tidegate-Position");
         let position = position.map_or("", |position| position.to_str().unwrap());
-        let (status, position) = (answer.status(), position.to_owned());
-        let body: Value = answer.json().await.unwrap();
+        let (status, position) = (response.status(), position.to_owned());
+        let body: Value = response.json().await.unwrap();
         assert_eq!(status, StatusCode::OK, "{body}");
         (body, position)
     }
@@ -241,8 +241,8 @@ async fn no_read_fails_while_a_replica_dies_and_comes_back() {
 }
 
 /// The names in a header with a list of headers.
-fn names<'a>(answer: &'a reqwest::Response, header: &str) -> Vec<&'a str> {
-    let list = answer.headers()[header].to_str().unwrap();
+fn names<'a>(response: &'a reqwest::Response, header: &str) -> Vec<&'a str> {
+    let list = response.headers()[header].to_str().unwrap();
     list.split(',').map(str::trim).collect()
 }
 

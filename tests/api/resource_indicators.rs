@@ -12,8 +12,8 @@ use crate::service::demo;
 
 /// Sends a request, and returns the body of the response.
 async fn post(path: &str, body: &Value) -> Value {
-    let answer = demo().rest_with(None, ("POST", path), body).await;
-    answer.body
+    let response = demo().rest_with(None, ("POST", path), body).await;
+    response.body
 }
 
 /// An authorization code for a request with this resource; otherwise the error.
@@ -44,10 +44,10 @@ async fn token_requests(secret: &str) -> Vec<Value> {
         body["client_id"] = json!("resourced");
         body["client_secret"] = json!(secret);
     }
-    let answer = post("/api/v4/oauth", &bodies[2]).await;
+    let response = post("/api/v4/oauth", &bodies[2]).await;
     bodies.push(
         json!({"grant_type": "refresh_token", "client_id": "resourced",
-        "client_secret": secret, "refresh_token": answer["refresh_token"]}),
+        "client_secret": secret, "refresh_token": response["refresh_token"]}),
     );
     bodies
 }
@@ -71,19 +71,19 @@ async fn a_resource_other_than_this_service_is_refused_by_every_grant() {
     ] {
         let error = code_for(resource).await.unwrap_err();
         assert_eq!(error, "invalid_target", "{resource}");
-        let answer = post("/api/v4/oauth/device", &device(resource)).await;
-        assert_eq!(answer["error"], "invalid_target", "{resource} {answer}");
+        let response = post("/api/v4/oauth/device", &device(resource)).await;
+        assert_eq!(response["error"], "invalid_target", "{resource} {response}");
     }
     for mut body in token_requests(secret).await {
         body["resource"] = json!("https://elsewhere.example");
-        let answer = post("/api/v4/oauth", &body).await;
-        assert_eq!(answer["error"], "invalid_target", "{body} {answer}");
+        let response = post("/api/v4/oauth", &body).await;
+        assert_eq!(response["error"], "invalid_target", "{body} {response}");
         // The refusal has used up neither the code nor the refresh token.
         for resource in [url.to_owned(), format!("{url}/")] {
             body["resource"] = json!(resource);
-            let answer = post("/api/v4/oauth", &body).await;
-            let token = answer["access_token"].as_str();
-            let token = token.unwrap_or_else(|| panic!("{body} {answer}"));
+            let response = post("/api/v4/oauth", &body).await;
+            let token = response["access_token"].as_str();
+            let token = token.unwrap_or_else(|| panic!("{body} {response}"));
             assert_eq!(part(token, 1)["aud"], url, "{body}");
             let read = json!({"query": "{__typename}"});
             assert_eq!(send(token, Method::POST, GRAPHQL, &read).await.status, 200);
@@ -107,11 +107,11 @@ async fn a_resource_other_than_this_service_is_refused_by_every_grant() {
     let mut body = json!({"grant_type": "device_code", "client_id": "resourced",
         "client_secret": secret, "device_code": codes["device_code"],
         "resource": "https://elsewhere.example"});
-    let answer = post("/api/v4/oauth", &body).await;
-    assert_eq!(answer["error"], "invalid_target", "{answer}");
+    let response = post("/api/v4/oauth", &body).await;
+    assert_eq!(response["error"], "invalid_target", "{response}");
     body["resource"] = json!(url);
-    let answer = post("/api/v4/oauth", &body).await;
-    let token = answer["access_token"].as_str();
-    let token = token.unwrap_or_else(|| panic!("{answer}"));
+    let response = post("/api/v4/oauth", &body).await;
+    let token = response["access_token"].as_str();
+    let token = token.unwrap_or_else(|| panic!("{response}"));
     assert_eq!(part(token, 1)["aud"], url);
 }

@@ -22,8 +22,8 @@ pub(crate) fn challenge(public_url: &str, error: &str) -> String {
 
 #[tokio::test]
 async fn the_resource_metadata_name_this_service() {
-    let answer = demo().ask(Method::GET, PATH, None, None).await;
-    let document = answer.json();
+    let response = demo().ask(Method::GET, PATH, None, None).await;
+    let document = response.json();
     let url = demo().url.as_str();
     assert_eq!(document["resource"], url, "{document}");
     assert_eq!(document["authorization_servers"], json!([url]));
@@ -33,12 +33,12 @@ async fn the_resource_metadata_name_this_service() {
 
 #[tokio::test]
 async fn a_client_that_is_refused_finds_the_authorization_server() {
-    let answer = demo().ask(Method::GET, "/api/v4/users", None, None).await;
-    let header = answer.header("www-authenticate").to_owned();
+    let response = demo().ask(Method::GET, "/api/v4/users", None, None).await;
+    let header = response.header("www-authenticate").to_owned();
     let (_, url) = header.split_once("resource_metadata=\"").unwrap();
     let document = async |url: &str| {
-        let answer = demo().client.get(url).send().await.unwrap();
-        answer.json::<Value>().await.unwrap()
+        let response = demo().client.get(url).send().await.unwrap();
+        response.json::<Value>().await.unwrap()
     };
     let resource = document(url.trim_end_matches('"')).await;
     let server = resource["authorization_servers"][0].as_str().unwrap();
@@ -65,14 +65,14 @@ async fn every_surface_names_the_metadata_in_its_refusals() {
     ] {
         let body = json!({"query": "{__typename}", "jsonrpc": "2.0", "method": "x", "id": 1});
         let request = demo().request(Method::POST, path);
-        let answer = TextResponse::of(match (token, path.ends_with("userinfo")) {
+        let response = TextResponse::of(match (token, path.ends_with("userinfo")) {
             (Some(token), _) => request.bearer_auth(token).json(&body),
             (None, true) => request,
             (None, false) => request.json(&body),
         });
-        let answer = answer.await;
-        assert_eq!(answer.status, status, "{path} {answer:?}");
-        let header = answer.header("www-authenticate");
+        let response = response.await;
+        assert_eq!(response.status, status, "{path} {response:?}");
+        let header = response.header("www-authenticate");
         assert_eq!(header, challenge(url, error), "{path}");
     }
 }
@@ -82,7 +82,7 @@ async fn behind_a_proxy_the_metadata_are_at_the_public_url() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let request = node.client.get(format!("{}/api/v4/users", node.url));
-    let answer = TextResponse::of(request.header("host", "inner.example:8080")).await;
-    let header = answer.header("www-authenticate");
+    let response = TextResponse::of(request.header("host", "inner.example:8080")).await;
+    let header = response.header("www-authenticate");
     assert_eq!(header, challenge("http://api.localhost", ""));
 }

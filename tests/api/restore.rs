@@ -57,8 +57,8 @@ async fn rows(node: &Node, name: &str, q: &str) -> (StatusCode, Value) {
     let password = format!("{password}-password");
     let token = node.sign_in("shop", name, &password).await;
     let token = token["access_token"].as_str().unwrap();
-    let (status, mut answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
-    (status, answer["data"].take())
+    let (status, mut response) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+    (status, response["data"].take())
 }
 
 #[tokio::test]

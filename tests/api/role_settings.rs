@@ -16,12 +16,12 @@ const USER: &str = "resettled";
 async fn work_mem_values() -> BTreeSet<String> {
     let q = "select current_setting('work_mem') as mem, pg_sleep(0.02) is null as slept";
     let ask = || demo().rows(USER, q, json!({}));
-    let mut answers = join_all((0..8).map(|_| ask())).await;
+    let mut responses = join_all((0..8).map(|_| ask())).await;
     for _ in 0..3 {
-        answers.push(ask().await);
+        responses.push(ask().await);
     }
-    let mem = |answer: &Value| answer["data"][0]["mem"].as_str().unwrap().to_owned();
-    answers.iter().map(mem).collect()
+    let mem = |response: &Value| response["data"][0]["mem"].as_str().unwrap().to_owned();
+    responses.iter().map(mem).collect()
 }
 
 fn only(mem: &str) -> BTreeSet<String> {
@@ -112,12 +112,12 @@ async fn a_statement_timeout_of_a_role_or_database_counts() {
                 create policy slow on artists using (slow(artists))";
     demo.admin().await.batch_execute(slow).await.unwrap();
     let path = "/api/graphql/schema/public";
-    let answer = demo
+    let response = demo
         .ask(Method::POST, path, None, Some(query.to_string()))
         .await;
-    let answer = answer.json();
+    let response = response.json();
     assert_eq!(
-        answer["errors"][0]["extensions"]["code"], "TIMEOUT",
-        "{answer}"
+        response["errors"][0]["extensions"]["code"], "TIMEOUT",
+        "{response}"
     );
 }

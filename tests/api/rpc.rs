@@ -16,9 +16,9 @@ pub(crate) async fn post(user: Option<&str>, body: String) -> TextResponse {
 
 /// The response to a message of the owner, whose status is always 200.
 pub(crate) async fn response(message: Value) -> Value {
-    let answer = post(Some("demo"), message.to_string()).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()
+    let reply = post(Some("demo"), message.to_string()).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    reply.json()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a literal stands here")]
@@ -45,12 +45,16 @@ async fn a_call_answers_schema_and_data_in_the_envelope() {
         "/api/v4/rpc",
         "/api/v4/rpc/",
     ] {
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, path, Some("alice"), Some(body.clone()))
             .await;
-        assert_eq!((answer.status, &*answer.text), (200, expected), "{path}");
         assert_eq!(
-            answer.header("content-type"),
+            (response.status, &*response.text),
+            (200, expected),
+            "{path}"
+        );
+        assert_eq!(
+            response.header("content-type"),
             "application/json; charset=utf-8"
         );
     }
@@ -87,13 +91,13 @@ async fn an_id_comes_back_as_it_was_sent() {
         "null",
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"r_id","id":{id}}}"#);
-        let answer = post(Some("demo"), body).await;
+        let response = post(Some("demo"), body).await;
         let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
-        assert!(answer.text.starts_with(&start), "{id}: {}", answer.text);
+        assert!(response.text.starts_with(&start), "{id}: {}", response.text);
         let body = format!(r#"{{"jsonrpc":"2.0","method":"r_nothing","id":{id}}}"#);
-        let answer = post(Some("demo"), body).await;
+        let response = post(Some("demo"), body).await;
         let end = format!(r#""message":"Method not found"}},"id":{id}}}"#);
-        assert!(answer.text.ends_with(&end), "{id}: {}", answer.text);
+        assert!(response.text.ends_with(&end), "{id}: {}", response.text);
     }
 }
 
@@ -110,8 +114,8 @@ async fn a_notification_is_run_and_answered_204() {
         r#"{"jsonrpc":"2.0","method":"r_notify","params":{"n":"x"}}"#,
         r#"{"jsonrpc":"2.0","method":"r_nowhere"}"#,
     ] {
-        let answer = post(Some("demo"), body.to_owned()).await;
-        assert_eq!((answer.status, &*answer.text), (204, ""), "{body}");
+        let response = post(Some("demo"), body.to_owned()).await;
+        assert_eq!((response.status, &*response.text), (204, ""), "{body}");
     }
     let rows = demo()
         .rows("demo", "select n from r_notified order by n", json!({}))
@@ -126,8 +130,8 @@ async fn params_may_be_absent_or_empty() {
         r#"{"jsonrpc":"2.0","method":"r_none","id":1}"#,
         r#"{"jsonrpc":"2.0","method":"r_none","params":{},"id":1}"#,
     ] {
-        let answer = post(Some("demo"), body.to_owned()).await.json();
-        assert_eq!(answer["result"]["data"], json!([{"n": 1}]), "{body}");
+        let response = post(Some("demo"), body.to_owned()).await.json();
+        assert_eq!(response["result"]["data"], json!([{"n": 1}]), "{body}");
     }
 }
 
@@ -197,8 +201,8 @@ async fn the_sets_of_a_call_share_a_transaction_and_a_prepared_statement() {
     defined(json!({"method": "r_once", "q": q})).await;
     let sets: Vec<Value> = (0..50).map(|n| json!({"n": n})).collect();
     for _ in 0..3 {
-        let answer = response(call("r_once", json!(sets), 1)).await;
-        let rows = answer["result"]["data"].as_array().unwrap();
+        let reply = response(call("r_once", json!(sets), 1)).await;
+        let rows = reply["result"]["data"].as_array().unwrap();
         assert_eq!(rows.len(), 50);
         for (n, row) in rows.iter().enumerate() {
             assert_eq!(row["n"], n);
@@ -247,13 +251,13 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
         (call("r_rows", json!({"to": "x"}), 1), -32602),
         (call("r_nowhere", json!({}), 1), -32601),
     ] {
-        let answer = accepting("text/csv", message).await;
+        let response = accepting("text/csv", message).await;
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "application/json; charset=utf-8"
         );
         assert_eq!(
-            (answer.status, &answer.json()["error"]["code"]),
+            (response.status, &response.json()["error"]["code"]),
             (200, &json!(code))
         );
     }
@@ -265,9 +269,9 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
     let request = request
         .header("accept", "text/csv")
         .json(&call("r_late", json!({}), 1));
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    assert!(answer.bytes().await.is_err(), "a part is no whole");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert!(response.bytes().await.is_err(), "a part is no whole");
 
     // A notification has no response. A batch always has envelopes, and so does a call that prefers
     // JSON.
@@ -281,9 +285,9 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
         "application/json-rpc",
         "image/png",
     ] {
-        let answer = accepting(accept, call("r_rows", json!({"to": 1}), 1)).await;
+        let response = accepting(accept, call("r_rows", json!({"to": 1}), 1)).await;
         assert_eq!(
-            answer.json()["result"]["data"],
+            response.json()["result"]["data"],
             json!([{"n": 1}]),
             "{accept}"
         );
@@ -342,8 +346,8 @@ async fn a_call_runs_with_the_callers_rights() {
     ] {
         for path in ["/api/v4/call", "/api/v4/rpc"] {
             let body = call("r_me", json!({}), 1).to_string();
-            let answer = demo().ask(Method::POST, path, user, Some(body)).await;
-            assert_eq!(answer.json()["result"]["data"][0]["me"], role, "{path}");
+            let response = demo().ask(Method::POST, path, user, Some(body)).await;
+            assert_eq!(response.json()["result"]["data"][0]["me"], role, "{path}");
         }
     }
     for user in [Some("alice"), None] {
@@ -358,6 +362,6 @@ async fn a_call_runs_with_the_callers_rights() {
     let nowhere = demo()
         .request(Method::POST, "/api/v4/call")
         .header("tidegate-database", "nowhere");
-    let answer = TextResponse::of(nowhere.json(&call("r_me", json!({}), 1))).await;
-    assert_eq!(answer.error(), (401, "MISSING_TOKEN".to_owned()));
+    let response = TextResponse::of(nowhere.json(&call("r_me", json!({}), 1))).await;
+    assert_eq!(response.error(), (401, "MISSING_TOKEN".to_owned()));
 }

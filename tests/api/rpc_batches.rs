@@ -35,20 +35,20 @@ fn rolled_back(id: u32) -> Value {
 #[tokio::test]
 async fn a_batch_responds_in_order_without_its_notifications() {
     writer("b_order").await;
-    let answers = response(json!([
+    let replies = response(json!([
         call("b_order", json!({"n": 1}), 9),
         notification("b_order", json!({"n": 2})),
         call("b_order", json!([{"n": 3}, {"n": 4}]), 5),
     ]))
     .await;
-    let ids: Vec<_> = answers
+    let ids: Vec<_> = replies
         .as_array()
         .unwrap()
         .iter()
         .map(|a| a["id"].clone())
         .collect();
     assert_eq!(ids, [9, 5]);
-    assert_eq!(answers[1]["result"]["affected_rows"], 2);
+    assert_eq!(replies[1]["result"]["affected_rows"], 2);
     assert_eq!(
         stored("b_order").await,
         json!([{"n": 1}, {"n": 2}, {"n": 3}, {"n": 4}])
@@ -67,30 +67,30 @@ async fn a_batch_is_one_transaction_at_one_moment() {
         json!({"method": "b_moment", "q": "select now()::text as now, txid_current()::text as tx"}),
     )
     .await;
-    let answers = response(json!([
+    let replies = response(json!([
         call("b_moment", json!({}), 1),
         call("b_moment", json!({}), 2)
     ]))
     .await;
-    assert_eq!(answers[0]["result"], answers[1]["result"]);
+    assert_eq!(replies[0]["result"], replies[1]["result"]);
 }
 
 #[tokio::test]
 async fn one_failure_undoes_the_whole_batch() {
     writer("b_undone").await;
-    let answers = response(json!([
+    let replies = response(json!([
         call("b_undone", json!({"n": 1}), 1),
         call("b_undone", json!({"n": -1}), 2),
         notification("b_undone", json!({"n": 2})),
         call("b_undone", json!({"n": 3}), 3),
     ]))
     .await;
-    assert_eq!(answers[0], rolled_back(1));
-    assert_eq!(answers[1]["error"]["code"], -32603);
-    assert_eq!(answers[1]["error"]["data"]["sqlstate"], "23514");
-    assert_eq!(answers[1]["id"], 2);
-    assert_eq!(answers[2], rolled_back(3));
-    assert_eq!(answers.as_array().unwrap().len(), 3);
+    assert_eq!(replies[0], rolled_back(1));
+    assert_eq!(replies[1]["error"]["code"], -32603);
+    assert_eq!(replies[1]["error"]["data"]["sqlstate"], "23514");
+    assert_eq!(replies[1]["id"], 2);
+    assert_eq!(replies[2], rolled_back(3));
+    assert_eq!(replies.as_array().unwrap().len(), 3);
     assert_eq!(stored("b_undone").await, json!([]));
     for (params, code) in [
         (json!({"m": 1}), -32602),
@@ -98,13 +98,13 @@ async fn one_failure_undoes_the_whole_batch() {
         (json!({}), -32602),
         (json!([1]), -32602),
     ] {
-        let answers = response(json!([
+        let replies = response(json!([
             call("b_undone", json!({"n": 1}), 1),
             call("b_undone", params, 2)
         ]))
         .await;
         assert_eq!(
-            (&answers[0], &answers[1]["error"]["code"]),
+            (&replies[0], &replies[1]["error"]["code"]),
             (&rolled_back(1), &json!(code))
         );
     }
@@ -123,13 +123,13 @@ async fn one_failure_undoes_the_whole_batch() {
 #[tokio::test]
 async fn a_failed_notification_is_reported_as_the_cause() {
     writer("b_cause").await;
-    let answers = response(json!([
+    let replies = response(json!([
         call("b_cause", json!({"n": 1}), 1),
         notification("b_cause", json!({"n": -1})),
     ]))
     .await;
-    assert_eq!(answers.as_array().unwrap().len(), 1);
-    let data = &answers[0]["error"]["data"];
+    assert_eq!(replies.as_array().unwrap().len(), 1);
+    let data = &replies[0]["error"]["data"];
     assert_eq!(data["rolledBack"], true);
     assert_eq!(data["cause"]["code"], -32603);
     assert_eq!(data["cause"]["data"]["sqlstate"], "23514");
@@ -152,17 +152,14 @@ async fn a_deferred_constraint_speaks_at_the_end() {
         )
         .await;
     defined(json!({"method": "b_defer", "q": "insert into b_deferred values (:n)"})).await;
-    let answers = response(json!([
+    let replies = response(json!([
         call("b_defer", json!({"n": -5}), 1),
         call("b_defer", json!({"n": 1}), 2)
     ]))
     .await;
-    for answer in answers.as_array().unwrap() {
-        assert_eq!(answer["error"]["data"]["rolledBack"], true);
-        assert_eq!(
-            answer["error"]["data"]["cause"]["data"]["sqlstate"],
-            "23503"
-        );
+    for reply in replies.as_array().unwrap() {
+        assert_eq!(reply["error"]["data"]["rolledBack"], true);
+        assert_eq!(reply["error"]["data"]["cause"]["data"]["sqlstate"], "23503");
     }
     assert_eq!(stored("b_deferred").await, json!([]));
 }
@@ -170,13 +167,13 @@ async fn a_deferred_constraint_speaks_at_the_end() {
 #[tokio::test]
 async fn elements_that_are_no_requests_keep_everything_from_running() {
     writer("b_invalid").await;
-    let invalid = |answer: &Value| {
-        assert_eq!(answer["error"]["code"], -32600, "{answer}");
-        assert_eq!(answer["error"]["message"], "Invalid Request");
-        assert_eq!(answer["id"], Value::Null);
-        assert!(answer.as_object().unwrap().contains_key("id"));
+    let invalid = |reply: &Value| {
+        assert_eq!(reply["error"]["code"], -32600, "{reply}");
+        assert_eq!(reply["error"]["message"], "Invalid Request");
+        assert_eq!(reply["id"], Value::Null);
+        assert!(reply.as_object().unwrap().contains_key("id"));
     };
-    let answers = response(json!([
+    let replies = response(json!([
         1,
         call("b_invalid", json!({"n": 1}), 7),
         {"jsonrpc": "2.0"},
@@ -184,11 +181,11 @@ async fn elements_that_are_no_requests_keep_everything_from_running() {
         [],
     ]))
     .await;
-    assert_eq!(answers.as_array().unwrap().len(), 4);
+    assert_eq!(replies.as_array().unwrap().len(), 4);
     for index in [0, 2, 3] {
-        invalid(&answers[index]);
+        invalid(&replies[index]);
     }
-    assert_eq!(answers[1], rolled_back(7));
+    assert_eq!(replies[1], rolled_back(7));
     assert_eq!(stored("b_invalid").await, json!([]));
     // These are the examples of the JSON-RPC specification, section 7.
     let ones = response(json!([1, 2, 3])).await;
@@ -223,7 +220,7 @@ async fn a_batch_beyond_the_limits_is_refused_with_the_limit() {
         full.as_array()
             .unwrap()
             .iter()
-            .all(|answer| answer["result"]["affected_rows"] == 1)
+            .all(|reply| reply["result"]["affected_rows"] == 1)
     );
 }
 
@@ -241,17 +238,17 @@ async fn a_statement_that_takes_too_long_ends_its_batch() {
         .request(reqwest::Method::POST, "/api/v4/call")
         .bearer_auth(token);
     let request = request.header("prefer", "wait=3").json(&batch);
-    let answer = crate::service::TextResponse::of(request).await;
+    let response = crate::service::TextResponse::of(request).await;
     assert_eq!(
-        (answer.status, answer.header("preference-applied")),
+        (response.status, response.header("preference-applied")),
         (200, "wait=3")
     );
-    let answers = answer.json();
+    let responses = response.json();
     assert_eq!(
-        (&answers[0], &answers[2]),
+        (&responses[0], &responses[2]),
         (&rolled_back(1), &rolled_back(3))
     );
-    assert_eq!(answers[1]["error"]["code"], -32603);
-    assert_eq!(answers[1]["error"]["data"]["retryable"], true);
+    assert_eq!(responses[1]["error"]["code"], -32603);
+    assert_eq!(responses[1]["error"]["data"]["retryable"], true);
     assert_eq!(stored("b_slow").await, json!([]));
 }

@@ -44,9 +44,9 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
         .await
         .unwrap();
     let last = json!([{"a": "1", "c": null}]);
-    let answers = response(twice).await;
+    let replies = response(twice).await;
     assert_eq!(
-        (&answers[0]["result"]["data"], &answers[1]["result"]["data"]),
+        (&replies[0]["result"]["data"], &replies[1]["result"]["data"]),
         (&last, &last)
     );
 }
@@ -70,11 +70,11 @@ async fn a_batch_whose_later_method_was_redefined_behind_the_node_runs_all_the_s
         assert!(response(batch.clone()).await[1]["result"].is_object());
         let alter = format!("alter table c_behind add {column} int");
         admin.batch_execute(&alter).await.unwrap();
-        let answers = response(batch.clone()).await;
-        assert_eq!(answers[0]["result"]["data"], json!([{"n": 1}]), "{answers}");
+        let replies = response(batch.clone()).await;
+        assert_eq!(replies[0]["result"]["data"], json!([{"n": 1}]), "{replies}");
         assert!(
-            answers[1]["result"]["schema"].get(column).is_some(),
-            "{answers}"
+            replies[1]["result"]["schema"].get(column).is_some(),
+            "{replies}"
         );
     }
 }
@@ -102,10 +102,10 @@ async fn a_batch_runs_when_several_of_its_methods_have_been_redefined() {
         assert!(one[2]["result"].is_object() && other[2]["result"].is_object());
         let alter = format!("alter table c_all add {column} int");
         admin.batch_execute(&alter).await.unwrap();
-        let answers = response(batch.clone()).await;
-        for answer in answers.as_array().unwrap() {
-            let schema = &answer["result"]["schema"];
-            assert!(schema.get(column).is_some(), "{answers}");
+        let replies = response(batch.clone()).await;
+        for reply in replies.as_array().unwrap() {
+            let schema = &reply["result"]["schema"];
+            assert!(schema.get(column).is_some(), "{replies}");
         }
     }
 }
@@ -139,19 +139,19 @@ async fn a_method_that_is_dropped_and_made_again_under_load_is_there_or_not_foun
                 call("c_flicker", json!({}), 2)
             ]);
             for message in [call("c_flicker", json!({}), 1), batch] {
-                let answer = post(Some("demo"), message.to_string()).await.json();
+                let response = post(Some("demo"), message.to_string()).await.json();
                 let is_missing = |one: &Value| one["error"]["code"] == -32601;
                 let is_found = |one: &Value| one["error"].is_null();
-                let answers = answer
+                let responses = response
                     .as_array()
                     .cloned()
-                    .unwrap_or_else(|| vec![answer.clone()]);
-                if answers.iter().all(is_found) {
+                    .unwrap_or_else(|| vec![response.clone()]);
+                if responses.iter().all(is_found) {
                     found += 1;
                 } else {
                     // The method may be dropped between the lookups of the two calls; the call that
                     // was found is rolled back then.
-                    assert!(answers.iter().any(is_missing), "{answer}");
+                    assert!(responses.iter().any(is_missing), "{response}");
                     missing += 1;
                 }
             }
@@ -209,8 +209,8 @@ async fn many_clients_that_patch_one_method_at_once_all_succeed() {
         tokio::spawn(async move {
             for round in 0..ROUNDS {
                 let q = format!("select {client} as n, {round} as round");
-                let answer = patch("demo", "c_crowd", json!({ "q": q })).await;
-                assert_eq!(answer.status, 303, "{answer:?}");
+                let reply = patch("demo", "c_crowd", json!({ "q": q })).await;
+                assert_eq!(reply.status, 303, "{reply:?}");
             }
         })
     });

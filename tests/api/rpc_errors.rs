@@ -7,9 +7,9 @@ use crate::rpc::{call, post, response};
 use crate::service::{TextResponse, demo, eventually};
 
 async fn text(body: &str) -> Value {
-    let answer = post(Some("demo"), body.to_owned()).await;
-    assert_eq!(answer.status, 200, "{body}");
-    answer.json()
+    let response = post(Some("demo"), body.to_owned()).await;
+    assert_eq!(response.status, 200, "{body}");
+    response.json()
 }
 
 #[tokio::test]
@@ -23,12 +23,12 @@ async fn text_that_is_no_json_is_a_parse_error() {
         "{} {}",
         "\u{feff}{}",
     ] {
-        let answer = text(body).await;
-        assert_eq!(answer["error"]["code"], -32700, "{body}");
-        assert_eq!(answer["error"]["message"], "Parse error");
-        assert_eq!(answer["id"], Value::Null);
-        assert!(answer.as_object().unwrap().contains_key("id"));
-        assert!(answer.get("result").is_none());
+        let response = text(body).await;
+        assert_eq!(response["error"]["code"], -32700, "{body}");
+        assert_eq!(response["error"]["message"], "Parse error");
+        assert_eq!(response["id"], Value::Null);
+        assert!(response.as_object().unwrap().contains_key("id"));
+        assert!(response.get("result").is_none());
     }
 }
 
@@ -56,28 +56,28 @@ async fn what_is_no_request_is_invalid_and_its_id_is_null() {
         r#"{"jsonrpc":"2.0","method":"e_x","params":false,"id":"1"}"#,
         r#"{"jsonrpc":"2.0","jsonrpc":"2.0","method":"e_x","id":"1"}"#,
     ] {
-        let answer = text(body).await;
-        assert_eq!(answer["error"]["code"], -32600, "{body}: {answer}");
-        assert_eq!(answer["error"]["message"], "Invalid Request");
-        assert_eq!(answer["id"], Value::Null, "{body}");
-        assert!(answer["error"]["data"]["message"].is_string(), "{body}");
+        let response = text(body).await;
+        assert_eq!(response["error"]["code"], -32600, "{body}: {response}");
+        assert_eq!(response["error"]["message"], "Invalid Request");
+        assert_eq!(response["id"], Value::Null, "{body}");
+        assert!(response["error"]["data"]["message"].is_string(), "{body}");
     }
     let deep = format!(
         r#"{{"jsonrpc":"2.0","method":"e_x","params":{{"a":{}1{}}},"id":1}}"#,
         "[".repeat(200),
         "]".repeat(200)
     );
-    let answer = text(&deep).await;
-    assert_eq!(answer["error"]["code"], -32600);
-    assert_eq!(answer["error"]["data"]["limit"], 128);
+    let response = text(&deep).await;
+    assert_eq!(response["error"]["code"], -32600);
+    assert_eq!(response["error"]["data"]["limit"], 128);
 }
 
 #[tokio::test]
 async fn unknown_members_are_ignored() {
     defined(json!({"method": "e_more", "q": "select 1 as n"})).await;
-    let answer =
+    let response =
         text(r#"{"jsonrpc":"2.0","method":"e_more","id":1,"trace":[1],"jsonRPC":1}"#).await;
-    assert_eq!(answer["result"]["data"], json!([{"n": 1}]));
+    assert_eq!(response["result"]["data"], json!([{"n": 1}]));
 }
 
 #[tokio::test]
@@ -91,9 +91,9 @@ async fn a_method_that_is_not_there_is_not_found() {
         "constructor",
         "select 1",
     ] {
-        let answer = response(call(name, json!({}), 1)).await;
+        let reply = response(call(name, json!({}), 1)).await;
         assert_eq!(
-            answer,
+            reply,
             json!({"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": 1}),
             "{name}"
         );
@@ -174,17 +174,17 @@ async fn wrong_parameters_are_named() {
         ),
     ];
     for (method, params, parameter, place) in cases {
-        let answer = response(call(method, params.clone(), 1)).await;
-        let error = &answer["error"];
-        assert_eq!(error["code"], -32602, "{params}: {answer}");
+        let reply = response(call(method, params.clone(), 1)).await;
+        let error = &reply["error"];
+        assert_eq!(error["code"], -32602, "{params}: {reply}");
         assert_eq!(error["message"], "Invalid params");
-        assert_eq!(error["data"]["parameter"], parameter, "{params}: {answer}");
+        assert_eq!(error["data"]["parameter"], parameter, "{params}: {reply}");
         let found = error["data"]["place"].as_str().unwrap_or_default();
         assert!(
             found.starts_with(place.as_str().unwrap()),
-            "{params}: {answer}"
+            "{params}: {reply}"
         );
-        assert_eq!(answer["id"], 1);
+        assert_eq!(reply["id"], 1);
     }
     for params in [
         json!([1, 2]),
@@ -193,9 +193,9 @@ async fn wrong_parameters_are_named() {
         json!([null]),
         json!([{"n": 1}, 2]),
     ] {
-        let answer = response(call("e_params", params.clone(), 1)).await;
-        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
-        assert!(answer["error"]["data"]["message"].is_string());
+        let reply = response(call("e_params", params.clone(), 1)).await;
+        assert_eq!(reply["error"]["code"], -32602, "{params}: {reply}");
+        assert!(reply["error"]["data"]["message"].is_string());
     }
 }
 
@@ -237,11 +237,11 @@ async fn an_error_at_run_time_says_what_postgresql_says_and_no_sql() {
         json!({"sqlstate": "TG001", "message": "mine", "detail": "a detail", "hint": "a hint"})
     );
     for (method, params) in [("e_table", json!({})), ("e_hint", json!({"a": 1}))] {
-        let answer = response(call(method, params, 1)).await;
-        assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        assert_eq!(answer["error"]["message"], "Internal error");
-        assert!(answer["error"]["data"]["message"].is_string(), "{answer}");
-        assert!(!answer.to_string().contains("select"), "{answer}");
+        let reply = response(call(method, params, 1)).await;
+        assert_eq!(reply["error"]["code"], -32603, "{reply}");
+        assert_eq!(reply["error"]["message"], "Internal error");
+        assert!(reply["error"]["data"]["message"].is_string(), "{reply}");
+        assert!(!reply.to_string().contains("select"), "{reply}");
     }
 }
 
@@ -255,9 +255,9 @@ async fn a_deadline_is_an_internal_error_that_may_be_tried_again() {
     let request = request
         .header("prefer", "wait=1")
         .json(&call("e_sleep", json!({}), 1));
-    let answer = TextResponse::of(request).await;
-    assert_eq!(answer.status, 200);
-    let error = &answer.json()["error"];
+    let response = TextResponse::of(request).await;
+    assert_eq!(response.status, 200);
+    let error = &response.json()["error"];
     assert_eq!(
         (&error["code"], &error["data"]["retryable"]),
         (&json!(-32603), &json!(true))
@@ -298,14 +298,18 @@ async fn what_fails_before_the_message_is_read_has_the_rest_form() {
             .request(reqwest::Method::POST, path)
             .bearer_auth("nonsense")
             .json(&call("e_x", json!({}), 1));
-        let answer = TextResponse::of(bad).await;
-        assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{path}");
+        let response = TextResponse::of(bad).await;
+        assert_eq!(
+            response.error(),
+            (401, "INVALID_TOKEN".to_owned()),
+            "{path}"
+        );
         let large = format!("\"{}\"", "x".repeat(11 << 20));
-        let answer = demo()
+        let response = demo()
             .ask(reqwest::Method::POST, path, Some("demo"), Some(large))
             .await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (413, "PAYLOAD_TOO_LARGE".to_owned()),
             "{path}"
         );

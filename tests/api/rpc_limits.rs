@@ -27,19 +27,19 @@ async fn the_limits_of_a_batch_are_what_the_operator_says() {
     ];
     for path in ["/api/v4/call", "/api/v4/call/dry"] {
         for (message, limit) in &refused {
-            let answer = post(path, message.clone()).await.json();
-            assert_eq!(answer["error"]["code"], -32600, "{answer}");
-            assert_eq!(answer["error"]["data"]["limit"], *limit);
-            assert_eq!(answer["id"], Value::Null);
+            let response = post(path, message.clone()).await.json();
+            assert_eq!(response["error"]["code"], -32600, "{response}");
+            assert_eq!(response["error"]["data"]["limit"], *limit);
+            assert_eq!(response["id"], Value::Null);
         }
     }
-    let answers = post("/api/v4/call", json!([sets(2), sets(1)])).await.json();
+    let responses = post("/api/v4/call", json!([sets(2), sets(1)])).await.json();
     assert_eq!(
-        answers[0]["result"]["data"],
+        responses[0]["result"]["data"],
         json!([{"n": 1}, {"n": 1}]),
-        "{answers}"
+        "{responses}"
     );
-    assert_eq!(answers[1]["result"]["data"], json!([{"n": 1}]));
+    assert_eq!(responses[1]["result"]["data"], json!([{"n": 1}]));
 }
 
 #[tokio::test]
@@ -78,8 +78,8 @@ async fn a_name_is_unique_within_its_tenant_only() {
         let (_, tokens) = node.post("/api/v4/oauth", None, credentials).await;
         let token = tokens["access_token"].as_str();
         let method = json!({"method": "where_am_i", "q": "select current_database() as db"});
-        let (status, answer) = node.post("/api/v4/methods", token, method.clone()).await;
-        assert_eq!(status, 201, "{answer}");
+        let (status, response) = node.post("/api/v4/methods", token, method.clone()).await;
+        assert_eq!(status, 201, "{response}");
         let (status, _) = node.post("/api/v4/methods", token, method).await;
         assert_eq!(status, 409);
     }
@@ -90,10 +90,10 @@ async fn a_name_is_unique_within_its_tenant_only() {
         });
         let (_, tokens) = node.post("/api/v4/oauth", None, credentials).await;
         let message = call("where_am_i", json!({}), 1);
-        let (_, answer) = node
+        let (_, response) = node
             .post("/api/v4/call", tokens["access_token"].as_str(), message)
             .await;
-        assert_eq!(answer["result"]["data"], json!([{"db": tenant}]));
+        assert_eq!(response["result"]["data"], json!([{"db": tenant}]));
     }
     node.stop();
 }

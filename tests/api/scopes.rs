@@ -27,9 +27,9 @@ pub(crate) async fn token_response(more: Value) -> Value {
 
 /// An access token of alice with this scope.
 pub(crate) async fn token(scope: &str) -> String {
-    let answer = token_response(json!({"scope": scope})).await;
-    assert_eq!(answer["scope"], scope, "{answer}");
-    answer["access_token"].as_str().unwrap().to_owned()
+    let response = token_response(json!({"scope": scope})).await;
+    assert_eq!(response["scope"], scope, "{response}");
+    response["access_token"].as_str().unwrap().to_owned()
 }
 
 pub(crate) async fn send(token: &str, method: Method, path: &str, body: &Value) -> TextResponse {
@@ -43,8 +43,8 @@ pub(crate) async fn send(token: &str, method: Method, path: &str, body: &Value) 
 }
 
 /// The code of a response in any form: `errorCode`, or that of a GraphQL error.
-pub(crate) fn code(answer: &TextResponse) -> String {
-    let body: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+pub(crate) fn code(response: &TextResponse) -> String {
+    let body: Value = serde_json::from_str(&response.text).unwrap_or_default();
     let rest = body["errorCode"].as_str();
     let graphql = body["errors"][0]["extensions"]["code"].as_str();
     rest.or(graphql).unwrap_or_default().to_owned()
@@ -197,26 +197,26 @@ async fn each_scope_allows_its_own_endpoints_only() {
         for (operation, body, open) in OPERATIONS {
             let (method, path) = operation.split_once(' ').unwrap();
             let body = serde_json::from_str(body).unwrap_or_default();
-            let answer = send(&token, method.parse().unwrap(), path, &body).await;
-            let outside = code(&answer) == "INSUFFICIENT_SCOPE";
+            let response = send(&token, method.parse().unwrap(), path, &body).await;
+            let outside = code(&response) == "INSUFFICIENT_SCOPE";
             let is_open = open.split(' ').any(|it| it == scope);
-            assert_eq!(outside, !is_open, "{scope}: {operation} {answer:?}");
+            assert_eq!(outside, !is_open, "{scope}: {operation} {response:?}");
             if outside {
-                assert_eq!(answer.status, 403, "{operation}");
-                let challenge = answer.header("www-authenticate");
+                assert_eq!(response.status, 403, "{operation}");
+                let challenge = response.header("www-authenticate");
                 let expected = bearer_challenge(&demo().url, "insufficient_scope");
                 assert_eq!(challenge, expected, "{operation}");
             } else {
-                assert_ne!(answer.status, 401, "{operation}");
+                assert_ne!(response.status, 401, "{operation}");
             }
         }
         // In an array, only the response of the refused request has the error, because requests
         // before it may have been executed.
         let array = json!([{"query": "{__typename}"}]);
-        let answer = send(&token, Method::POST, GRAPHQL, &array).await;
-        let inside: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+        let response = send(&token, Method::POST, GRAPHQL, &array).await;
+        let inside: Value = serde_json::from_str(&response.text).unwrap_or_default();
         let refused = inside[0]["errors"][0]["extensions"]["code"] == "INSUFFICIENT_SCOPE";
-        assert_eq!(refused, scope == "write", "{scope} {answer:?}");
+        assert_eq!(refused, scope == "write", "{scope} {response:?}");
     }
 }
 
@@ -230,8 +230,8 @@ async fn a_token_without_scopes_or_with_those_of_openid_connect_allows_every_end
             (Method::GET, "/api/v4/methods", Value::Null),
             (Method::GET, "/api/v4/sessions", Value::Null),
         ] {
-            let answer = send(&token, method, path, &body).await;
-            assert_eq!(answer.status, 200, "{scope} {path} {answer:?}");
+            let response = send(&token, method, path, &body).await;
+            assert_eq!(response.status, 200, "{scope} {path} {response:?}");
         }
     }
 }
@@ -265,11 +265,11 @@ async fn a_socket_checks_each_message() {
     for scope in SCOPES {
         for (message, open) in &messages {
             let mut socket = socket(scope).await;
-            let answer = socket.ask(message.clone()).await;
-            let refused = answer["error"] == "insufficient_scope";
-            assert_eq!(refused, scope != *open, "{scope}: {message} {answer}");
+            let response = socket.ask(message.clone()).await;
+            let refused = response["error"] == "insufficient_scope";
+            assert_eq!(refused, scope != *open, "{scope}: {message} {response}");
             if refused {
-                assert_eq!(answer["id"], "1", "{answer}");
+                assert_eq!(response["id"], "1", "{response}");
             }
         }
     }

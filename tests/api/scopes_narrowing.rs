@@ -40,9 +40,9 @@ async fn a_refresh_narrows_the_token_and_never_widens_it() {
         (Some(""), "read methods"),
         (Some("methods"), "methods"),
     ] {
-        let answer = demo().rest_with(None, post, &refresh(asked)).await.body;
-        assert_eq!(answer["scope"], granted, "{answer}");
-        let token = answer["access_token"].as_str().unwrap();
+        let response = demo().rest_with(None, post, &refresh(asked)).await.body;
+        assert_eq!(response["scope"], granted, "{response}");
+        let token = response["access_token"].as_str().unwrap();
         let sql = send(
             token,
             Method::POST,
@@ -179,6 +179,6 @@ async fn the_redemption_of_a_code_does_not_widen_what_was_allowed() {
         "scope": "read sql admin",
     });
     let post = ("POST", "/api/v4/oauth");
-    let answer = demo().rest_with(None, post, &body).await.body;
-    assert_eq!(answer["scope"], "read", "{answer}");
+    let response = demo().rest_with(None, post, &body).await.body;
+    assert_eq!(response["scope"], "read", "{response}");
 }

@@ -23,9 +23,9 @@ async fn an_adopted_database_is_served_and_no_secret_is_logged() {
     let body = json!({
         "q": "select * from orders where total < :most", "params": {"most": "4711.25"},
     });
-    let (status, answer) = node.post("/api/v4/sql", Some(token), body).await;
+    let (status, response) = node.post("/api/v4/sql", Some(token), body).await;
     assert_eq!(
-        (status, &answer["data"]),
+        (status, &response["data"]),
         (StatusCode::OK, &json!([{"id": 1, "total": "9.90"}]))
     );
 
@@ -183,10 +183,11 @@ async fn a_rotated_key_signs_for_every_node() {
         "grant_type": "refresh_token", "refresh_token": tokens["refresh_token"],
         "client_id": "app",
     });
-    let (status, answer) = node.post("/api/v4/oauth", None, body).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    let (status, response) = node.post("/api/v4/oauth", None, body).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
     assert_eq!(
-        node.status(answer["access_token"].as_str().unwrap()).await,
+        node.status(response["access_token"].as_str().unwrap())
+            .await,
         StatusCode::OK
     );
     node.stop();
@@ -202,14 +203,14 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
     operator.cluster.halt(Shutdown::Fast).await.unwrap();
     let readiness = format!("{}/readyz", node.url);
     eventually("the node is not ready", || async {
-        let answer = node.client.get(&readiness).send().await;
-        answer.unwrap().status() == StatusCode::SERVICE_UNAVAILABLE
+        let response = node.client.get(&readiness).send().await;
+        response.unwrap().status() == StatusCode::SERVICE_UNAVAILABLE
     })
     .await;
-    let answer = node.client.get(&readiness).send().await.unwrap();
-    let answer: Value = answer.json().await.unwrap();
+    let response = node.client.get(&readiness).send().await.unwrap();
+    let response: Value = response.json().await.unwrap();
     let expected = json!({"database": "unavailable", "catalog": "degraded", "feed": "degraded"});
-    assert_eq!(answer["checks"], expected);
+    assert_eq!(response["checks"], expected);
     let health = node
         .client
         .get(format!("{}/healthz", node.url))
@@ -231,10 +232,10 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
         body["database"] = "shop".into();
         body["token"] = tokens["refresh_token"].clone();
         let request = node.client.post(format!("{}{path}", node.url)).json(&body);
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
-        assert!(answer.headers().contains_key("retry-after"), "{path}");
-        let text = answer.text().await.unwrap();
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+        assert!(response.headers().contains_key("retry-after"), "{path}");
+        let text = response.text().await.unwrap();
         assert!(!text.contains(": "), "{path}: {text}");
         let error: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(error["error"], "temporarily_unavailable", "{path}");
@@ -250,10 +251,10 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
     let query = json!({"query": "{ __typename }"});
     let graphql = format!("{}/api/graphql/schema/public", node.url);
     let graphql = node.client.post(graphql).bearer_auth(access).json(&query);
-    let answer = graphql.send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert!(answer.headers().contains_key("retry-after"));
-    let error: Value = answer.json().await.unwrap();
+    let response = graphql.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(response.headers().contains_key("retry-after"));
+    let error: Value = response.json().await.unwrap();
     assert!(error["errors"][0]["message"].is_string(), "{error}");
     assert_eq!(error.get("success"), None, "{error}");
     assert_eq!(node.status(access).await, StatusCode::SERVICE_UNAVAILABLE);
@@ -349,8 +350,8 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let client = Client::new();
     let readiness = format!("http://127.0.0.1:{}/readyz", log.port().await);
     eventually("the node is ready", || async {
-        let answer = client.get(&readiness).send().await;
-        answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        let response = client.get(&readiness).send().await;
+        response.is_ok_and(|response| response.status() == StatusCode::OK)
     })
     .await;
     let pid = process.0.id().to_string();

@@ -150,15 +150,15 @@ impl Service {
             "grant_type": "password", "username": username, "password": format!("{username}1234"),
             "database": "demo", "client_id": "demo-app",
         });
-        let answer = self
+        let response = self
             .request(Method::POST, "/api/v4/oauth")
             .json(&body)
             .send()
             .await
             .unwrap();
-        assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
-        let answer: Value = answer.json().await.unwrap();
-        answer["access_token"].as_str().unwrap().to_owned()
+        assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
+        let response: Value = response.json().await.unwrap();
+        response["access_token"].as_str().unwrap().to_owned()
     }
 
     /// Posts a body to `/api/v4/sql` as a user (anonymously if `None`).
@@ -172,20 +172,20 @@ impl Service {
 
     /// Posts a statement that must succeed. Returns the body.
     pub(crate) async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
-        let answer = self
+        let response = self
             .sql(Some(user), &json!({"q": q, "params": params}))
             .await;
-        let status = answer.status();
-        let text = answer.text().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
         assert_eq!(status, 200, "{q}: {text}");
         serde_json::from_str(&text).unwrap()
     }
 
     /// Posts a statement that must fail. Returns the status and the body.
     pub(crate) async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
-        let answer = self.sql(Some(user), body).await;
-        let status = answer.status().as_u16();
-        let text = answer.text().await.unwrap();
+        let response = self.sql(Some(user), body).await;
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status}: {text}"));
         (status, body)
     }
@@ -218,13 +218,13 @@ impl Service {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let answer = TextResponse::of(request).await;
+        let response = TextResponse::of(request).await;
         RestResponse {
-            status: answer.status,
-            location: answer.header("location").to_owned(),
-            allow: answer.header("allow").to_owned(),
-            body: serde_json::from_str(&answer.text)
-                .unwrap_or_else(|_| Value::String(answer.text.clone())),
+            status: response.status,
+            location: response.header("location").to_owned(),
+            allow: response.header("allow").to_owned(),
+            body: serde_json::from_str(&response.text)
+                .unwrap_or_else(|_| Value::String(response.text.clone())),
         }
     }
 
@@ -302,11 +302,11 @@ pub(crate) struct TextResponse {
 impl TextResponse {
     /// Sends a request and reads the response.
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        let answer = request.send().await.unwrap();
+        let response = request.send().await.unwrap();
         Self {
-            status: answer.status().as_u16(),
-            headers: answer.headers().clone(),
-            text: answer.text().await.unwrap(),
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text: response.text().await.unwrap(),
         }
     }
 

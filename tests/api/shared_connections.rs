@@ -47,8 +47,8 @@ async fn insert(node: &Node, token: &str) -> Value {
 
 /// Whether alice was refused the role of bob, to which the trigger switches. Only a connection that
 /// logged in as alice refuses it.
-fn is_refused(answer: &Value) -> bool {
-    answer["errors"][0]["extensions"]["sqlstate"] == "42501"
+fn is_refused(response: &Value) -> bool {
+    response["errors"][0]["extensions"]["sqlstate"] == "42501"
 }
 
 async fn shares(operator: &Operator) -> bool {
@@ -96,9 +96,9 @@ async fn a_trigger_created_right_after_its_grant_switches_no_user() {
         let under_way = async {
             for round in 0..30 {
                 let node = if round % 2 == 0 { &one } else { &two };
-                let answer = insert(node, &alice).await;
-                let is_own = answer["data"]["insertNotes"][0]["who"] == "shop/alice";
-                assert!(is_own || is_refused(&answer), "{answer}");
+                let response = insert(node, &alice).await;
+                let is_own = response["data"]["insertNotes"][0]["who"] == "shop/alice";
+                assert!(is_own || is_refused(&response), "{response}");
             }
         };
         tokio::join!(attack, under_way);
@@ -210,9 +210,9 @@ impl Sharing<'_> {
 
     /// Inserts a row as alice, which must succeed.
     async fn insert(&self, when: &str) {
-        let answer = insert(self.node, self.alice).await;
+        let response = insert(self.node, self.alice).await;
         let written = json!({"insertNotes": [{"who": "shop/alice"}]});
-        assert_eq!(answer["data"], written, "{when}: {answer}");
+        assert_eq!(response["data"], written, "{when}: {response}");
     }
 
     /// Whether users share connections, according to the node's metrics.
@@ -313,9 +313,9 @@ async fn a_node_that_starts_creates_authenticators_while_it_serves() {
     let read = async || {
         let query = json!({"query": "{ getOrders { id } }"});
         let token = alice["access_token"].as_str();
-        let (_, answer) = node.post("/api/graphql/schema/public", token, query).await;
-        let rows = answer["data"]["getOrders"].as_array();
-        assert_eq!(rows.map(Vec::len), Some(1), "{answer}");
+        let (_, response) = node.post("/api/graphql/schema/public", token, query).await;
+        let rows = response["data"]["getOrders"].as_array();
+        assert_eq!(rows.map(Vec::len), Some(1), "{response}");
     };
     let waiting = "SELECT count(*)::text FROM pg_stat_activity \
         WHERE wait_event_type = 'Lock' AND wait_event = 'advisory'";

@@ -11,8 +11,8 @@ async fn call(node: &Node, user: &str, method: &str) -> Value {
         .await;
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"a": user}});
     let token = token["access_token"].as_str();
-    let (_, answer) = node.post("/api/v4/call", token, request).await;
-    answer
+    let (_, response) = node.post("/api/v4/call", token, request).await;
+    response
 }
 
 #[tokio::test]
@@ -41,12 +41,12 @@ async fn a_method_that_calls_a_function_needs_no_login_of_each_user() {
     let token = owner["access_token"].as_str();
     node.post("/api/v4/methods", token, methods).await;
     for user in ["ann", "bob", "ann"] {
-        let answer = call(&node, user, "who").await;
+        let response = call(&node, user, "who").await;
         let who = format!("{user} shop/{user} shop/$authenticator1");
-        assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");
+        assert_eq!(response["result"]["data"][0]["who"], who, "{response}");
         // On a login connection the role may only switch to itself.
-        let answer = call(&node, user, "jump").await;
+        let response = call(&node, user, "jump").await;
         let who = format!("shop/{user} shop/{user}");
-        assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");
+        assert_eq!(response["result"]["data"][0]["who"], who, "{response}");
     }
 }

@@ -106,10 +106,10 @@ async fn a_stopped_node_completes_requests_in_progress() {
         .batch_execute("select pg_advisory_unlock(4714)")
         .await
         .unwrap();
-    let answer = in_flight.await.unwrap().unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"held": true}]));
+    let response = in_flight.await.unwrap().unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"held": true}]));
     node.ended();
 }
 
@@ -297,8 +297,8 @@ async fn a_user_and_a_client_are_of_one_tenant() {
             "grant_type": "password", "username": "ann", "password": "ann-password",
             "database": database, "client_id": client,
         });
-        let (status, answer) = node.post("/api/v4/oauth", None, body).await;
-        let actual = (status, answer["error"].as_str());
+        let (status, response) = node.post("/api/v4/oauth", None, body).await;
+        let actual = (status, response["error"].as_str());
         assert_eq!(
             actual,
             (StatusCode::BAD_REQUEST, Some(error)),

@@ -29,7 +29,7 @@ async fn serve(mut socket: TcpStream, messages: UnboundedSender<String>) {
     let mut data: Option<String> = None;
     let _ = write.write_all(b"220 here\r\n").await;
     while let Ok(Some(line)) = lines.next_line().await {
-        let answer: &[u8] = match (&mut data, line.as_str()) {
+        let response: &[u8] = match (&mut data, line.as_str()) {
             (Some(_), ".") => {
                 let _ = messages.send(data.take().unwrap());
                 b"250 kept\r\n"
@@ -45,7 +45,7 @@ async fn serve(mut socket: TcpStream, messages: UnboundedSender<String>) {
             }
             (None, _) => b"250 fine\r\n",
         };
-        if write.write_all(answer).await.is_err() {
+        if write.write_all(response).await.is_err() {
             return;
         }
     }

@@ -29,11 +29,11 @@ async fn burst(user: &str) -> Socket {
         socket.send(&message).await;
     }
     for _ in 0..SUBSCRIPTIONS {
-        let answer = socket.receive().await;
-        let kind = answer["type"].as_str().unwrap();
+        let response = socket.receive().await;
+        let kind = response["type"].as_str().unwrap();
         assert!(
             kind == "subscribe_ack" || kind == "subscription_ack",
-            "{answer}"
+            "{response}"
         );
     }
     socket
@@ -64,8 +64,8 @@ async fn two_thousand_subscriptions_at_once_are_all_acknowledged_and_live() {
     let last = format!("{{ __type(name: \"EvBurst{}\") {{ name }} }}", TABLES - 1);
     for user in ["demo", "alice"] {
         eventually("the tables are in the schema", || async {
-            let answer = crate::graphql::ask(Some(user), &last, json!({})).await;
-            !answer["data"]["__type"].is_null()
+            let response = crate::graphql::ask(Some(user), &last, json!({})).await;
+            !response["data"]["__type"].is_null()
         })
         .await;
     }

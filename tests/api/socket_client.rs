@@ -117,18 +117,18 @@ impl Socket {
 
     /// Whether no other message arrives before the response to a request that is sent now.
     pub(crate) async fn is_silent(&mut self) -> bool {
-        let answer = self
+        let response = self
             .ask(json!({"jsonrpc": "2.0", "id": "silence", "method": "no such"}))
             .await;
-        answer["id"] == "silence"
+        response["id"] == "silence"
     }
 
     /// Subscribes and waits for the acknowledgement.
     pub(crate) async fn subscribe(&mut self, id: &str, query: &str) {
         let message = json!({"type": "subscribe", "id": id, "schema": "public", "query": query});
-        let answer = self.ask(message).await;
+        let response = self.ask(message).await;
         assert_eq!(
-            answer,
+            response,
             json!({"type": "subscribe_ack", "id": id}),
             "{query}"
         );

@@ -32,8 +32,8 @@ async fn event(socket: &mut Socket) -> (String, Value) {
 async fn resume(socket: &mut Socket, after: &Value) {
     let message = json!({"type": "subscribe", "id": "a", "schema": "public", "query": ADDED,
         "after": after});
-    let answer = socket.ask(message).await;
-    assert_eq!(answer, json!({"type": "subscribe_ack", "id": "a"}));
+    let response = socket.ask(message).await;
+    assert_eq!(response, json!({"type": "subscribe_ack", "id": "a"}));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,8 +69,8 @@ async fn a_node_that_stops_answers_what_runs_and_logs_no_token() {
     let mut late = open_at(&node.url, "/", &[]).await.unwrap();
     let auth = json!({"type": "auth", "token": token});
     assert_eq!(late.ask(auth).await["type"], "auth_ack");
-    let answer = idle.ask(json!({"q": "select 1 as one"})).await;
-    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let response = idle.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(response["data"], json!([{"one": 1}]), "{response}");
     let stopping = tokio::task::spawn_blocking(move || node.stop());
     assert_eq!(idle.close_code().await, 1001);
     assert_eq!(late.close_code().await, 1001);

@@ -18,8 +18,8 @@ pub(crate) async fn table(name: &str) {
     // The cached schema contains the table within a second.
     let query = format!("{{ __type(name: \"{}\") {{ name }} }}", pascal(name));
     crate::service::eventually("the table is in the schema", || async {
-        let answer = crate::graphql::ask(Some("demo"), &query, json!({})).await;
-        !answer["data"]["__type"].is_null()
+        let response = crate::graphql::ask(Some("demo"), &query, json!({})).await;
+        !response["data"]["__type"].is_null()
     })
     .await;
 }
@@ -157,8 +157,8 @@ async fn acknowledged_means_live() {
                 "rel": format!("ev_live{at}"), "op": "INSERT"});
             for round in 0..ROUNDS {
                 let mut socket = socket("demo").await;
-                let answer = socket.ask(raw.clone()).await;
-                assert_eq!(answer["type"], "subscription_ack", "{answer}");
+                let response = socket.ask(raw.clone()).await;
+                assert_eq!(response["type"], "subscription_ack", "{response}");
                 write(&format!("insert into ev_live{at} values ({round})")).await;
                 let batch = socket.receive().await;
                 let inserted = &batch["batch"]["demo"][format!("public.ev_live{at}")]["INSERT"];
@@ -201,8 +201,8 @@ async fn a_socket_has_a_hundred_subscriptions() {
         socket.subscribe(&id.to_string(), added).await;
     }
     let message = json!({"type": "subscribe", "id": "x", "schema": "public", "query": added});
-    let answer = socket.ask(message).await;
-    assert_eq!(answer["error"], "too_many_subscriptions", "{answer}");
+    let response = socket.ask(message).await;
+    assert_eq!(response["error"], "too_many_subscriptions", "{response}");
     socket.ask(json!({"type": "unsubscribe", "id": "7"})).await;
     socket.subscribe("x", added).await;
 }
@@ -213,8 +213,8 @@ async fn a_role_without_privileges_reads_nothing() {
     let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
     let message = json!({"type": "subscribe", "id": "a", "schema": "public",
         "query": "subscription { EvSecretMessageAdded { id } }"});
-    let answer = socket.ask(message).await;
-    assert_eq!(answer["type"], "error", "{answer}");
+    let response = socket.ask(message).await;
+    assert_eq!(response["type"], "error", "{response}");
     let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "ev_secret"});
     assert_eq!(socket.ask(raw).await["type"], "error");
 }
@@ -290,11 +290,11 @@ async fn changes_come_as_server_sent_events_too() {
     // Browsers accept compression, but events must arrive at once.
     let request = demo().request(Method::GET, &path);
     let request = request.header("accept-encoding", "gzip, deflate, br, zstd");
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    assert!(!answer.headers().contains_key("content-encoding"));
-    let mut events = Box::pin(answer.bytes_stream());
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert!(!response.headers().contains_key("content-encoding"));
+    let mut events = Box::pin(response.bytes_stream());
     let mut text = String::new();
     read_until("subscribe_ack", &mut events, &mut text).await;
     write("insert into ev_sse (id) values (1)").await;
@@ -321,7 +321,7 @@ async fn changes_come_as_server_sent_events_too() {
         ("schema=no&query=a", 404),
     ] {
         let path = format!("/api/v4/events/stream?{query}&token={token}");
-        let answer = demo().request(Method::GET, &path).send().await.unwrap();
-        assert_eq!(answer.status(), status, "{query}");
+        let response = demo().request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(response.status(), status, "{query}");
     }
 }

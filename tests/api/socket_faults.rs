@@ -268,20 +268,20 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
         (&json!("feed_unavailable"), &json!("g")),
         "{refused}"
     );
-    let answer = socket.ask(json!({"q": "select 1 as one"})).await;
-    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let response = socket.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(response["data"], json!([{"one": 1}]), "{response}");
     let stream = node
         .client
         .get(format!("{}/api/v4/events/stream", node.url));
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let token = tokens["access_token"].as_str().unwrap();
     let query = [("schema", "public"), ("query", document), ("token", token)];
-    let answer = stream.query(&query).send().await.unwrap();
-    assert_eq!(answer.status(), 503);
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["errorCode"], "FEED_UNAVAILABLE", "{answer}");
+    let response = stream.query(&query).send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response["errorCode"], "FEED_UNAVAILABLE", "{response}");
     assert_eq!(
-        answer["message"], refused["message"],
+        response["message"], refused["message"],
         "the reason, as a socket is told"
     );
     let log = node.stop();

@@ -60,13 +60,13 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
         json!({"OR": [{"id": {"eq": 1}}, {"not": {"bytes": {"regex": "a"}}}]}),
     ];
     for condition in refused {
-        let answer = filtered(&mut socket, "x", &condition).await;
-        assert_eq!(answer["type"], "error", "{condition}: {answer}");
+        let response = filtered(&mut socket, "x", &condition).await;
+        assert_eq!(response["type"], "error", "{condition}: {response}");
         assert_eq!(
-            answer["error"], "unsupported_filter",
-            "{condition}: {answer}"
+            response["error"], "unsupported_filter",
+            "{condition}: {response}"
         );
-        assert_eq!(answer["id"], "x", "{condition}: {answer}");
+        assert_eq!(response["id"], "x", "{condition}: {response}");
     }
     // These similar conditions can be evaluated.
     let taken = [
@@ -81,9 +81,9 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
     ];
     for (id, condition) in taken.iter().enumerate() {
         let id = format!("t{id}");
-        let answer = filtered(&mut socket, &id, condition).await;
+        let response = filtered(&mut socket, &id, condition).await;
         assert_eq!(
-            answer,
+            response,
             json!({"type": "subscription_ack", "id": id}),
             "{condition}"
         );

@@ -16,8 +16,8 @@ async fn variables_and_the_name_of_an_operation_count() {
     write("create table ev_forms (id int8 primary key, name text)").await;
     let known = "{ __type(name: \"EvForms\") { name } }";
     eventually("the table is in the schema", || async {
-        let answer = crate::graphql::ask(Some("demo"), known, json!({})).await;
-        !answer["data"]["__type"].is_null()
+        let response = crate::graphql::ask(Some("demo"), known, json!({})).await;
+        !response["data"]["__type"].is_null()
     })
     .await;
     let mut socket = socket("demo").await;
@@ -37,15 +37,15 @@ async fn variables_and_the_name_of_an_operation_count() {
         json!({"EvFormsMessageAdded": [{"id": "2"}]}),
         "{event}"
     );
-    let answer = socket.ask(json!({"type": "unsubscribe", "id": "a"})).await;
-    assert_eq!(answer, json!({"type": "complete", "id": "a"}));
+    let response = socket.ask(json!({"type": "unsubscribe", "id": "a"})).await;
+    assert_eq!(response, json!({"type": "complete", "id": "a"}));
     let mutation = "mutation { insertEvForms(data: {id: 3, name: \"x\"}) { name } }";
     let message = json!({"type": "subscribe", "id": "a", "schema": "public", "query": mutation});
-    let answer = socket.ask(message).await;
+    let response = socket.ask(message).await;
     assert_eq!(
-        (&answer["type"], &answer["errors"]),
+        (&response["type"], &response["errors"]),
         (&json!("next"), &Value::Null),
-        "{answer}"
+        "{response}"
     );
     assert_eq!(
         socket.receive().await,
@@ -174,8 +174,11 @@ async fn conditions_pass_the_rows_that_they_pass_in_postgresql() {
     for (id, (condition, _)) in conditions.iter().enumerate() {
         let raw = json!({"type": "subscription", "id": id.to_string(), "schema": "public",
             "rel": "ev_logic", "columns": ["id"], "where": condition});
-        let answer = socket.ask(raw).await;
-        assert_eq!(answer["type"], "subscription_ack", "{condition}: {answer}");
+        let response = socket.ask(raw).await;
+        assert_eq!(
+            response["type"], "subscription_ack",
+            "{condition}: {response}"
+        );
     }
     write(
         "insert into ev_logic values (1, 'a', 1.5, true), (2, 'ab', 2, false), (3, null, null, null), \

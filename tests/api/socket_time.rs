@@ -30,9 +30,9 @@ async fn a_socket_ends_with_its_token_and_tells_so() {
     assert_eq!(transport.ask(init).await["type"], "connection_ack");
     let mut renewed = open(&format!("/?token={token}"), &[]).await.unwrap();
     let auth = json!({"type": "auth", "token": demo().cached_token("demo").await});
-    let answer = renewed.ask(auth).await;
-    assert_eq!(answer["type"], "auth_ack");
-    assert!(answer["expires_in"].as_u64() > Some(60), "{answer}");
+    let response = renewed.ask(auth).await;
+    assert_eq!(response["type"], "auth_ack");
+    assert!(response["expires_in"].as_u64() > Some(60), "{response}");
 
     let error = own.receive().await;
     assert_eq!(error["type"], "error", "{error}");
@@ -44,8 +44,8 @@ async fn a_socket_ends_with_its_token_and_tells_so() {
     let late = Instant::now().saturating_duration_since(expires);
     assert!(late < Duration::from_secs(20), "{late:?} late");
     assert_eq!(transport.close_code().await, 4440);
-    let answer = renewed.ask(json!({"q": "select 1 as one"})).await;
-    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let response = renewed.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(response["data"], json!([{"one": 1}]), "{response}");
 }
 
 #[tokio::test]
@@ -69,8 +69,8 @@ async fn an_expired_token_and_a_refresh_token_are_invalid() {
         let mut message = socket("demo").await;
         message.send(&json!({"type": "auth", "token": token})).await;
         for socket in [&mut address, &mut message] {
-            let answer = socket.receive().await;
-            assert_eq!(answer["error"], "invalid_token", "{answer}");
+            let response = socket.receive().await;
+            assert_eq!(response["error"], "invalid_token", "{response}");
             assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
         }
     }
@@ -81,8 +81,8 @@ async fn a_silent_socket_and_an_event_stream_end_soon_after_their_session() {
     let body = json!({"grant_type": "password", "username": "demo", "password": "demo1234",
         "client_id": "demo-app"});
     let request = demo().request(reqwest::Method::POST, "/api/v4/oauth");
-    let answer = request.json(&body).send().await.unwrap();
-    let tokens: serde_json::Value = answer.json().await.unwrap();
+    let response = request.json(&body).send().await.unwrap();
+    let tokens: serde_json::Value = response.json().await.unwrap();
     let token = tokens["access_token"].as_str().unwrap();
     let mut socket = open(&format!("/?token={token}"), &[]).await.unwrap();
     socket

@@ -122,8 +122,8 @@ async fn a_table_without_a_key_keeps_taking_every_change() {
     ] {
         let raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "keyless",
             "op": ops});
-        let answer = socket.ask(raw).await;
-        assert_eq!(answer, json!({"type": "subscription_ack", "id": "r"}));
+        let response = socket.ask(raw).await;
+        assert_eq!(response, json!({"type": "subscription_ack", "id": "r"}));
         root.batch_execute(write).await.unwrap();
         let mut received = Vec::new();
         while received.len() < expected.len() {
@@ -165,17 +165,17 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
         json!({"columns": ["id"], "where": "secret = 'x'"}),
         json!({"columns": ["nothing"]}),
     ] {
-        let answer = ann.ask(raw(members.clone())).await;
-        assert_eq!(answer["type"], "error", "{members}: {answer}");
-        assert_eq!(answer["id"], "r", "{members}: {answer}");
+        let response = ann.ask(raw(members.clone())).await;
+        assert_eq!(response["type"], "error", "{members}: {response}");
+        assert_eq!(response["id"], "r", "{members}: {response}");
     }
     for query in [
         "subscription { DocsMessageAdded { id secret } }",
         "subscription { DocsMessageAdded(where: {secret: {eq: \"x\"}}) { id } }",
     ] {
         let message = json!({"type": "subscribe", "id": "g", "schema": "public", "query": query});
-        let answer = ann.ask(message).await;
-        assert_eq!(answer["type"], "error", "{query}: {answer}");
+        let response = ann.ask(message).await;
+        assert_eq!(response["type"], "error", "{query}: {response}");
     }
     ann.subscribe("keeps", "subscription { DocsMessageAdded { id } }")
         .await;

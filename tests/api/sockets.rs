@@ -10,10 +10,10 @@ use crate::socket_client::{open, socket};
 #[tokio::test]
 async fn a_request_without_a_handshake_gets_426() {
     for path in ["/", "/api/v4/events"] {
-        let answer = demo().ask(Method::GET, path, None, None).await;
-        assert_eq!(answer.error(), (426, "UPGRADE_REQUIRED".to_owned()));
-        assert_eq!(answer.header("upgrade"), "websocket");
-        assert_eq!(answer.header("sec-websocket-version"), "13");
+        let response = demo().ask(Method::GET, path, None, None).await;
+        assert_eq!(response.error(), (426, "UPGRADE_REQUIRED".to_owned()));
+        assert_eq!(response.header("upgrade"), "websocket");
+        assert_eq!(response.header("sec-websocket-version"), "13");
     }
 }
 
@@ -43,20 +43,20 @@ async fn a_token_may_come_in_the_address_the_header_or_the_first_message() {
     assert_eq!(ack["type"], "auth_ack");
     sockets.push(late);
     for socket in &mut sockets {
-        let answer = socket.ask(who.clone()).await;
-        assert_eq!(answer["data"], json!([{"who": "demo"}]), "{answer}");
-        assert_eq!(answer["id"], 7);
+        let response = socket.ask(who.clone()).await;
+        assert_eq!(response["data"], json!([{"who": "demo"}]), "{response}");
+        assert_eq!(response["id"], 7);
     }
 }
 
 #[tokio::test]
 async fn an_anonymous_socket_runs_as_the_default_user() {
     let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
-    let answer = socket
+    let response = socket
         .ask(json!({"q": "select current_user::text as who"}))
         .await;
-    assert_ne!(answer["data"][0]["who"], "demo", "{answer}");
-    assert!(answer["data"][0]["who"].is_string(), "{answer}");
+    assert_ne!(response["data"][0]["who"], "demo", "{response}");
+    assert!(response["data"][0]["who"].is_string(), "{response}");
 }
 
 #[tokio::test]
@@ -64,9 +64,9 @@ async fn a_socket_without_token_and_default_user_gets_an_error_and_is_closed() {
     let mut socket = open("/", &[("tidegate-database", "nowhere")])
         .await
         .unwrap();
-    let answer = socket.ask(json!({"q": "select 1"})).await;
+    let response = socket.ask(json!({"q": "select 1"})).await;
     assert_eq!(
-        (&answer["type"], &answer["error"]),
+        (&response["type"], &response["error"]),
         (&json!("error"), &json!("missing_token"))
     );
     assert_eq!(socket.closed().await, (4401, "missing_token".to_owned()));
@@ -80,9 +80,9 @@ async fn an_invalid_token_gets_an_error_and_a_close_in_every_place() {
     let mut message = socket("demo").await;
     message.send(&json!({"type": "auth", "token": "abc"})).await;
     for socket in [&mut address, &mut header, &mut scheme, &mut message] {
-        let answer = socket.receive().await;
-        assert_eq!(answer["type"], "error", "{answer}");
-        assert_eq!(answer["error"], "invalid_token", "{answer}");
+        let response = socket.receive().await;
+        assert_eq!(response["type"], "error", "{response}");
+        assert_eq!(response["error"], "invalid_token", "{response}");
         assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
     }
 }
@@ -91,43 +91,43 @@ async fn an_invalid_token_gets_an_error_and_a_close_in_every_place() {
 async fn a_query_is_answered_by_next_and_complete() {
     let mut socket = socket("demo").await;
     let query = "query($n: Int) { getArtists(limit: $n) { id name } }";
-    let answer = socket
+    let response = socket
         .ask(
             json!({"type": "subscribe", "id": "a", "schema": "public", "query": query,
             "variables": {"n": 1}}),
         )
         .await;
-    assert_eq!(answer["type"], "next");
-    assert_eq!(answer["id"], "a");
+    assert_eq!(response["type"], "next");
+    assert_eq!(response["id"], "a");
     assert_eq!(
-        answer["data"]["getArtists"].as_array().unwrap().len(),
+        response["data"]["getArtists"].as_array().unwrap().len(),
         1,
-        "{answer}"
+        "{response}"
     );
     assert_eq!(
         socket.receive().await,
         json!({"type": "complete", "id": "a"})
     );
     // The id can be used again.
-    let answer = socket
+    let response = socket
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": "{ __typename }"}))
         .await;
-    assert_eq!(answer["data"], json!({"__typename": "Query"}));
+    assert_eq!(response["data"], json!({"__typename": "Query"}));
     assert_eq!(
         socket.receive().await,
         json!({"type": "complete", "id": "a"})
     );
     // Failed fields are returned together with the others.
     let query = "{ a: getArtists(id: 1) { id } b: getArtists(where: {nix: 1}) { id } }";
-    let answer = socket
+    let response = socket
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": query}))
         .await;
     assert_eq!(
-        (&answer["type"], &answer["data"]),
+        (&response["type"], &response["data"]),
         (&json!("next"), &json!({"a": [{"id": "1"}], "b": null})),
-        "{answer}"
+        "{response}"
     );
-    assert_eq!(answer["errors"][0]["path"], json!(["b"]), "{answer}");
+    assert_eq!(response["errors"][0]["path"], json!(["b"]), "{response}");
     assert_eq!(
         socket.receive().await,
         json!({"type": "complete", "id": "a"})
@@ -157,13 +157,13 @@ async fn operations_run_at_once_and_are_answered_by_id() {
 async fn calls_are_answered_as_over_http() {
     let mut socket = socket("demo").await;
     let unknown = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "no.such"});
-    let answer = socket.ask(unknown(1)).await;
+    let response = socket.ask(unknown(1)).await;
     assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
+        (&response["id"], &response["error"]["code"]),
         (&json!(1), &json!(-32601))
     );
-    let answer = socket.ask(json!([unknown(2), unknown(3)])).await;
-    assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
+    let response = socket.ask(json!([unknown(2), unknown(3)])).await;
+    assert_eq!(response.as_array().unwrap().len(), 2, "{response}");
     assert_eq!(socket.ask(json!([])).await["error"]["code"], -32600);
     // A notification has no response, so the next message is the response to the following call.
     socket
@@ -257,28 +257,28 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
     ];
     for (message, code) in cases {
         socket.send_text(&message).await;
-        let answer = socket.receive().await;
-        assert_eq!(answer["type"], "error", "{message}: {answer}");
-        assert_eq!(answer["error"], code, "{message}: {answer}");
+        let response = socket.receive().await;
+        assert_eq!(response["type"], "error", "{message}: {response}");
+        assert_eq!(response["error"], code, "{message}: {response}");
         assert!(
-            answer["message"]
+            response["message"]
                 .as_str()
                 .is_some_and(|text| !text.is_empty()),
-            "{answer}"
+            "{response}"
         );
         if code.starts_with("graphql_") {
-            assert!(answer["errors"][0]["message"].is_string(), "{answer}");
+            assert!(response["errors"][0]["message"].is_string(), "{response}");
         }
         if message.contains("\"id\":\"x\"") {
-            assert_eq!(answer["id"], "x", "{message}: {answer}");
+            assert_eq!(response["id"], "x", "{message}: {response}");
         }
     }
     // The error has the position in the text of the condition.
     let text = added("(where: \"id = 1 and name = \") { id }").replace("artistsM", "ArtistsM");
     socket.send_text(&text).await;
-    let answer = socket.receive().await;
-    let message = answer["message"].as_str().unwrap();
-    assert!(message.contains("at character 19:"), "{answer}");
+    let response = socket.receive().await;
+    let message = response["message"].as_str().unwrap();
+    assert!(message.contains("at character 19:"), "{response}");
     socket.send_bytes(vec![1, 2, 3]).await;
     assert_eq!(socket.receive().await["error"], "invalid_message");
     assert!(socket.is_silent().await);
@@ -291,8 +291,8 @@ async fn an_id_that_is_in_use_is_refused() {
     socket.subscribe("a", added).await;
     let again = json!({"type": "subscribe", "id": "a", "schema": "public", "query": added});
     assert_eq!(socket.ask(again).await["error"], "duplicate_id");
-    let answer = socket.ask(json!({"type": "unsubscribe", "id": "a"})).await;
-    assert_eq!(answer, json!({"type": "complete", "id": "a"}));
+    let response = socket.ask(json!({"type": "unsubscribe", "id": "a"})).await;
+    assert_eq!(response, json!({"type": "complete", "id": "a"}));
     socket.subscribe("a", added).await;
 }
 

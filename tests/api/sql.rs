@@ -8,19 +8,19 @@ use crate::service::demo;
 
 #[tokio::test]
 async fn a_statement_answers_schema_and_data() {
-    let answer = demo()
+    let response = demo()
         .sql(
             Some("demo"),
             &json!({"q": "select 1 as id, 'a' as name, array[1,2] as list"}),
         )
         .await;
-    assert_eq!(answer.status(), 200);
+    assert_eq!(response.status(), 200);
     assert_eq!(
-        answer.headers()["content-type"],
+        response.headers()["content-type"],
         "application/json; charset=utf-8"
     );
     assert_eq!(
-        answer.text().await.unwrap(),
+        response.text().await.unwrap(),
         concat!(
             r#"{"schema":{"id":{"type":"int4","array":false},"name":{"type":"text","array":false},"#,
             r#""list":{"type":"int4","array":true}},"data":[{"id":1,"name":"a","list":[1,2]}]}"#
@@ -31,7 +31,7 @@ async fn a_statement_answers_schema_and_data() {
 #[tokio::test]
 async fn a_trailing_slash_and_a_charset_are_accepted() {
     let token = demo().token("demo").await;
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql/")
         .bearer_auth(token)
         .header("content-type", "application/json; charset=utf-8")
@@ -40,7 +40,7 @@ async fn a_trailing_slash_and_a_charset_are_accepted() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 200);
+    assert_eq!(response.status(), 200);
 }
 
 #[tokio::test]
@@ -129,22 +129,22 @@ async fn ignored_members_are_accepted_and_the_id_is_echoed() {
         "q": "select 1 as n", "id": "7", "srs": 4326, "geo_format": "geojson",
         "convert_types": true, "lifetime": 0, "format": "sql",
     });
-    let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"n": 1}]));
-    assert_eq!(answer["id"], "7");
+    let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+    assert_eq!(response["data"], json!([{"n": 1}]));
+    assert_eq!(response["id"], "7");
 }
 
 #[tokio::test]
 async fn a_base64_statement_is_decoded() {
     use base64::Engine as _;
     let q = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode("select '>>>???' as s");
-    let answer: Value = demo()
+    let response: Value = demo()
         .sql(Some("demo"), &json!({"q": q, "base64": true}))
         .await
         .json()
         .await
         .unwrap();
-    assert_eq!(answer["data"], json!([{"s": ">>>???"}]));
+    assert_eq!(response["data"], json!([{"s": ">>>???"}]));
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn writes_tell_how_many_rows_they_touched() {
     )
     .await;
     demo.rows("demo", "delete from t_writes", json!({})).await;
-    let answer = demo
+    let response = demo
         .rows(
             "demo",
             "insert into t_writes values (1, 'a'), (2, 'b')",
@@ -228,20 +228,20 @@ async fn writes_tell_how_many_rows_they_touched() {
         )
         .await;
     assert_eq!(
-        answer,
+        response,
         json!({"schema": {}, "data": [], "affected_rows": 2})
     );
-    let answer = demo
+    let response = demo
         .rows(
             "demo",
             "update t_writes set name = :n returning id, name",
             json!({"n": "c"}),
         )
         .await;
-    assert_eq!(answer["affected_rows"], 2);
-    assert_eq!(answer["data"].as_array().unwrap().len(), 2);
-    let answer = demo.rows("demo", "select * from t_writes", json!({})).await;
-    assert!(answer.get("affected_rows").is_none(), "{answer}");
+    assert_eq!(response["affected_rows"], 2);
+    assert_eq!(response["data"].as_array().unwrap().len(), 2);
+    let response = demo.rows("demo", "select * from t_writes", json!({})).await;
+    assert!(response.get("affected_rows").is_none(), "{response}");
 }
 
 #[tokio::test]
@@ -252,17 +252,17 @@ async fn ddl_is_visible_to_the_next_request() {
     demo.rows("demo", "create table t_ddl (a int)", json!({}))
         .await;
     for _ in 0..8 {
-        let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
+        let response = demo.rows("demo", "select * from t_ddl", json!({})).await;
         assert_eq!(
-            answer["schema"],
+            response["schema"],
             json!({"a": {"type": "int4", "array": false}})
         );
     }
     demo.rows("demo", "alter table t_ddl add column b text", json!({}))
         .await;
     for _ in 0..8 {
-        let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
-        assert_eq!(answer["schema"].as_object().unwrap().len(), 2);
+        let response = demo.rows("demo", "select * from t_ddl", json!({})).await;
+        assert_eq!(response["schema"].as_object().unwrap().len(), 2);
     }
     demo.rows(
         "demo",
@@ -271,8 +271,8 @@ async fn ddl_is_visible_to_the_next_request() {
     )
     .await;
     for _ in 0..8 {
-        let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
-        assert_eq!(answer["schema"]["a"]["type"], "text");
+        let response = demo.rows("demo", "select * from t_ddl", json!({})).await;
+        assert_eq!(response["schema"]["a"]["type"], "text");
     }
 }
 
@@ -285,28 +285,28 @@ async fn rights_decide_by_role() {
         )
         .await;
     assert_eq!((status, error["sqlstate"].as_str()), (403, Some("42501")));
-    let answer = demo()
+    let response = demo()
         .sql(
             None,
             &json!({"q": "insert into artists (name) values ('x')"}),
         )
         .await;
-    assert_eq!(answer.status(), 401);
-    let answer = demo()
+    assert_eq!(response.status(), 401);
+    let response = demo()
         .rows(
             "alice",
             "select count(*) > 0 as some from artists",
             json!({}),
         )
         .await;
-    assert_eq!(answer["data"], json!([{"some": true}]));
+    assert_eq!(response["data"], json!([{"some": true}]));
 }
 
 #[tokio::test]
 async fn a_request_may_lower_its_deadline() {
     let token = demo().token("demo").await;
     let started = std::time::Instant::now();
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .header("prefer", "wait=1")
@@ -314,8 +314,8 @@ async fn a_request_may_lower_its_deadline() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 504);
-    let error: Value = answer.json().await.unwrap();
+    assert_eq!(response.status(), 504);
+    let error: Value = response.json().await.unwrap();
     assert_eq!(error["errorCode"], "STATEMENT_TIMEOUT");
     assert!(started.elapsed().as_secs() < 10);
 }
@@ -325,7 +325,7 @@ async fn a_deadline_also_ends_a_function_that_swallows_cancellation() {
     let token = demo().token("demo").await;
     let q = "do $$ begin loop begin perform pg_sleep(60); exception when query_canceled then null; \
              end; end loop; end $$";
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .header("prefer", "wait=1")
@@ -333,5 +333,5 @@ async fn a_deadline_also_ends_a_function_that_swallows_cancellation() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 504);
+    assert_eq!(response.status(), 504);
 }

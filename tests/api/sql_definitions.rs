@@ -60,10 +60,10 @@ async fn a_type_that_is_changed_past_the_node_takes_effect_soon() {
     run("create table t_elsewhere (id int)").await;
     let found = async || {
         let body = json!({"q": "select id from t_elsewhere where id = :i", "params": {"i": "7"}});
-        let answer = demo().sql(Some("demo"), &body).await;
+        let response = demo().sql(Some("demo"), &body).await;
         (
-            answer.status().as_u16(),
-            answer.json::<Value>().await.unwrap(),
+            response.status().as_u16(),
+            response.json::<Value>().await.unwrap(),
         )
     };
     assert_eq!(found().await.0, 200);
@@ -71,8 +71,8 @@ async fn a_type_that_is_changed_past_the_node_takes_effect_soon() {
     let change = "alter table t_elsewhere alter id type text; insert into t_elsewhere values ('7')";
     admin.batch_execute(change).await.unwrap();
     eventually("the type of the column is noticed", || async {
-        let (status, answer) = found().await;
-        status == 200 && answer["data"] == json!([{"id": "7"}])
+        let (status, response) = found().await;
+        status == 200 && response["data"] == json!([{"id": "7"}])
     })
     .await;
 }

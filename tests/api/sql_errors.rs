@@ -36,9 +36,9 @@ async fn a_wrong_value_of_an_inferred_parameter_is_named() {
     let mut socket = crate::socket_client::socket("demo").await;
     let mut message = wrong.clone();
     message["id"] = json!("a");
-    let answer = socket.ask(message).await;
-    let actual = answer["message"].as_str().unwrap_or_default();
-    assert!(actual.starts_with("`params.i`: "), "{answer}");
+    let response = socket.ask(message).await;
+    let actual = response["message"].as_str().unwrap_or_default();
+    assert!(actual.starts_with("`params.i`: "), "{response}");
 }
 
 #[tokio::test]
@@ -157,10 +157,13 @@ async fn errors_carry_what_postgresql_says() {
 #[tokio::test]
 async fn a_configured_limit_is_named_and_is_not_an_outage() {
     let q = "do $$ begin raise exception 'too many files' using errcode = '53400'; end $$";
-    let answer = demo().sql(Some("demo"), &json!({"q": q})).await;
-    assert_eq!(answer.status(), 503);
-    assert!(!answer.headers().contains_key("retry-after"), "{answer:?}");
-    let error: Value = answer.json().await.unwrap();
+    let response = demo().sql(Some("demo"), &json!({"q": q})).await;
+    assert_eq!(response.status(), 503);
+    assert!(
+        !response.headers().contains_key("retry-after"),
+        "{response:?}"
+    );
+    let error: Value = response.json().await.unwrap();
     assert_eq!(error["errorCode"], "SQL_ERROR", "{error}");
     assert_eq!(error["message"], "too many files", "{error}");
 
@@ -168,8 +171,8 @@ async fn a_configured_limit_is_named_and_is_not_an_outage() {
     let made = demo().rest(Some("demo"), ("POST", "/api/v4/methods"), &method);
     assert_eq!(made.await.status, 201);
     let call = json!({"jsonrpc": "2.0", "method": "limitedSort", "id": 1});
-    let answer = demo().rest(Some("demo"), ("POST", "/api/v4/call"), &call);
-    let data = answer.await.body["error"]["data"].clone();
+    let response = demo().rest(Some("demo"), ("POST", "/api/v4/call"), &call);
+    let data = response.await.body["error"]["data"].clone();
     assert_eq!(data["message"], "too many files", "{data}");
     assert!(data.get("retryable").is_none(), "{data}");
     let method = "/api/v4/methods/limitedSort";

@@ -26,28 +26,28 @@ async fn hints_take_every_spelling_of_a_type() {
         };
         let body =
             json!({"q": "select :v as v", "params": {"v": value}, "type_hints": {"v": hint}});
-        let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+        let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
         assert_eq!(
-            answer["schema"]["v"],
+            response["schema"]["v"],
             json!({"type": name, "array": array}),
-            "{hint}: {answer}"
+            "{hint}: {response}"
         );
     }
     for hint in ["int[]", "_int4", "integer[]"] {
         let body =
             json!({"q": "select :v as v", "params": {"v": [1, 2]}, "type_hints": {"v": hint}});
-        let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+        let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
         assert_eq!(
-            answer["schema"]["v"],
+            response["schema"]["v"],
             json!({"type": "int4", "array": true}),
-            "{hint}: {answer}"
+            "{hint}: {response}"
         );
     }
     let long = "x".repeat(40);
     let body =
         json!({"q": "select :v as v", "params": {"v": long}, "type_hints": {"v": "varchar"}});
-    let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-    assert_eq!(answer["data"][0]["v"], long, "a hint carries no length");
+    let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+    assert_eq!(response["data"][0]["v"], long, "a hint carries no length");
     for hint in ["no_such_type", "int4; drop table artists", "int4)", "''"] {
         let body = json!({"q": "select :v as v", "params": {"v": 1}, "type_hints": {"v": hint}});
         let (status, error) = demo().refusal("demo", &body).await;
@@ -111,11 +111,11 @@ async fn other_input_forms_are_accepted() {
         ("select :v as v", "text", json!(12), json!("12")),
     ] {
         let body = json!({"q": q, "params": {"v": value}, "type_hints": {"v": hint}});
-        let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+        let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
         assert_eq!(
-            answer["data"],
+            response["data"],
             json!([{"v": expected}]),
-            "{hint} {value}: {answer}"
+            "{hint} {value}: {response}"
         );
     }
 }

@@ -19,12 +19,16 @@ async fn output(body: Value, accept: Option<&str>) -> (u16, String, String) {
     if let Some(accept) = accept {
         request = request.header("accept", accept);
     }
-    let answer = request.send().await.unwrap();
-    let kind = answer.headers()["content-type"]
+    let response = request.send().await.unwrap();
+    let kind = response.headers()["content-type"]
         .to_str()
         .unwrap()
         .to_owned();
-    (answer.status().as_u16(), kind, answer.text().await.unwrap())
+    (
+        response.status().as_u16(),
+        kind,
+        response.text().await.unwrap(),
+    )
 }
 
 const MIXED: &str = "select * from (values (1, 'a,b', null::text, '{1,2}'::int[], '{\"k\": 1}'::jsonb), \
@@ -95,15 +99,15 @@ async fn csv_and_ndjson_can_be_large() {
 async fn an_error_in_a_stream_breaks_it_audibly() {
     let token = demo().token("demo").await;
     let body = json!({"q": "select 1 / (500000 - i) as n from generate_series(1, 600000) i", "output_format": "ndjson"});
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .json(&body)
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 200);
-    let mut stream = answer.bytes_stream();
+    assert_eq!(response.status(), 200);
+    let mut stream = response.bytes_stream();
     let broken = loop {
         match stream.next().await {
             Some(Ok(_)) => {}
@@ -133,7 +137,7 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     let before = memory(&demo).await;
     let q = "select repeat('x', 1000) as slow_reader from generate_series(1, 300000) i";
     let body = json!({"q": q, "output_format": "ndjson"});
-    let answer = demo
+    let response = demo
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .json(&body)
@@ -164,7 +168,7 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
         "{before} grew to {after}"
     );
     let mut size = 0;
-    let mut stream = answer.bytes_stream();
+    let mut stream = response.bytes_stream();
     while let Some(chunk) = tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap() {
         size += chunk.unwrap().len();
     }
@@ -227,17 +231,17 @@ async fn format_specifiers_format_columns_and_parse_placeholders() {
         "params": {"i": "09/03/2024"},
         "type_formats": {"t": "D, d M Y H:i:s.u P", "d": "jS F y \\Y", "r": "Y-m", "i": "d/m/Y"},
     });
-    let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-    let row = &answer["data"][0];
+    let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+    let row = &response["data"][0];
     assert_eq!(
         row["t"], "Sat, 09 Mar 2024 07:05:03.500000 +00:00",
-        "{answer}"
+        "{response}"
     );
     assert_eq!(row["d"], "9th March 24 Y");
     assert_eq!(row["r"]["lower"], "2024-01");
     assert_eq!(
         row["i"], "09/03/2024",
-        "the column `i` has the format too: {answer}"
+        "the column `i` has the format too: {response}"
     );
     for body in [
         json!({"q": "select 1 as n", "type_formats": {"n": "Y"}}),
@@ -256,7 +260,7 @@ async fn format_specifiers_format_columns_and_parse_placeholders() {
 async fn formatted_values_follow_the_preferred_timezone() {
     let token = demo().token("demo").await;
     let body = json!({"q": "select '2024-07-01 12:00+00'::timestamptz as t", "type_formats": {"t": "Y-m-d H:i T"}});
-    let answer = demo()
+    let response = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .header("prefer", "timezone=Europe/Berlin")
@@ -264,8 +268,8 @@ async fn formatted_values_follow_the_preferred_timezone() {
         .send()
         .await
         .unwrap();
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer["data"][0]["t"], "2024-07-01 14:00 CEST");
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response["data"][0]["t"], "2024-07-01 14:00 CEST");
 }
 
 /// HTTP/1.0 has no chunks, so only a reset distinguishes an aborted response from a complete one.
@@ -283,10 +287,10 @@ async fn an_error_in_a_stream_of_http_1_0_resets_the_connection() {
         );
         let mut stream = TcpStream::connect(&address).await.unwrap();
         stream.write_all((head + &body).as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        let read = stream.read_to_end(&mut answer).await;
-        assert!(answer.starts_with(b"HTTP/1.0 200"), "{rows}");
-        read.map(|_| answer.split(|byte| *byte == b'\n').count())
+        let mut response = Vec::new();
+        let read = stream.read_to_end(&mut response).await;
+        assert!(response.starts_with(b"HTTP/1.0 200"), "{rows}");
+        read.map(|_| response.split(|byte| *byte == b'\n').count())
     };
     assert!(ask(400_000).await.unwrap() > 400_001);
     let broken = ask(600_000).await.unwrap_err();

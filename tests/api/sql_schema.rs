@@ -10,8 +10,8 @@ async fn schema(user: Option<&str>, path: &str) -> (u16, Value) {
     if let Some(user) = user {
         request = request.bearer_auth(demo().token(user).await);
     }
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 fn table<'a>(schema: &'a Value, name: &str) -> &'a Value {

@@ -40,21 +40,25 @@ async fn geometries_are_geojson_both_ways() {
                 "params": {"v": geometry, "text": geometry.to_string()},
                 "type_hints": {"v": r#type, "text": "text"},
             });
-            let answer = demo.sql(Some("demo"), &body).await;
-            let answer: Value = answer.json().await.unwrap();
+            let response = demo.sql(Some("demo"), &body).await;
+            let response: Value = response.json().await.unwrap();
             let schema = json!({"type": r#type, "array": false});
-            assert_eq!(answer["schema"]["v"], schema, "{geometry}: {answer}");
+            assert_eq!(response["schema"]["v"], schema, "{geometry}: {response}");
             let row = json!({"v": geometry, "list": [geometry, null], "srid": 4326, "same": true});
-            assert_eq!(answer["data"][0].to_string(), row.to_string(), "{answer}");
+            assert_eq!(
+                response["data"][0].to_string(),
+                row.to_string(),
+                "{response}"
+            );
         }
     }
     let q = "select 7 as id, 'POINT(1 2)'::geometry as place, 'POINT(3 4)'::geometry as other";
     let body = json!({"q": q, "output_format": "geojson"});
-    let answer = demo.sql(Some("demo"), &body).await.text().await.unwrap();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let response = demo.sql(Some("demo"), &body).await.text().await.unwrap();
+    let response: Value = serde_json::from_str(&response).unwrap();
     let other = json!({"type": "Point", "coordinates": [3, 4]});
     assert_eq!(
-        answer["features"],
+        response["features"],
         json!([{
             "type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]},
             "properties": {"id": 7, "other": other},

@@ -51,8 +51,8 @@ async fn a_statement_may_be_of_any_kind_that_the_role_may_run() {
     ] {
         if q.starts_with("lock") {
             // PostgreSQL requires a transaction for this statement, and an array is one.
-            let answer = demo.sql(Some("demo"), &json!([{"q": q}])).await;
-            assert_eq!(answer.status(), 200, "{q}");
+            let response = demo.sql(Some("demo"), &json!([{"q": q}])).await;
+            assert_eq!(response.status(), 200, "{q}");
             continue;
         }
         assert_eq!(demo.rows("demo", q, json!({})).await["data"], data, "{q}");
@@ -73,8 +73,8 @@ async fn one_semicolon_may_end_it() {
         "select 1 as n ; -- the end\n",
         "select 1 as n;/* end */",
     ] {
-        let answer = demo().rows("demo", q, json!({})).await;
-        assert_eq!(answer["data"], json!([{"n": 1}]), "{q}");
+        let response = demo().rows("demo", q, json!({})).await;
+        assert_eq!(response["data"], json!([{"n": 1}]), "{q}");
     }
     for q in [
         "select 1;;",
@@ -102,7 +102,7 @@ async fn placeholders_are_distinguished_from_similar_syntax() {
         json!({}),
     )
     .await;
-    let answer = demo
+    let response = demo
         .rows(
             "demo",
             "select :a::int + :a::int + :_b1::int as sum, st_minus(a := :a, b := :_b1) as minus, \
@@ -112,7 +112,7 @@ async fn placeholders_are_distinguished_from_similar_syntax() {
         )
         .await;
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!([{
             "sum": 7, "minus": -1, "slice": [2, 3], "plain": [2, 3], "items": [2, 3],
             "time": "12:30:00", "upper": 7,
@@ -122,7 +122,7 @@ async fn placeholders_are_distinguished_from_similar_syntax() {
 
 #[tokio::test]
 async fn only_an_encoded_plus_is_decoded_and_only_outside_quotes_and_comments() {
-    let answer = demo()
+    let response = demo()
         .rows(
             "demo",
             "select 1 %2B 2 as n, '%2B' as s, $$%2B$$ as d, 10 %3 as rest, 3 as \"a%2Bb\", \
@@ -131,7 +131,7 @@ async fn only_an_encoded_plus_is_decoded_and_only_outside_quotes_and_comments() 
         )
         .await;
     let expected = json!([{"n": 3, "s": "%2B", "d": "%2B", "rest": 1, "a%2Bb": 3, "t": "a%20b"}]);
-    assert_eq!(answer["data"], expected);
+    assert_eq!(response["data"], expected);
 }
 
 #[tokio::test]
@@ -181,10 +181,10 @@ async fn json_text_is_given_with_a_hint_and_a_cast() {
         "q": "select :t::jsonb as document, :s::jsonb as string",
         "params": {"t": "{\"a\": 1}", "s": "{\"a\": 1}"}, "type_hints": {"t": "text"},
     });
-    let answer = demo().sql(Some("demo"), &body).await;
-    let answer: Value = answer.json().await.unwrap();
+    let response = demo().sql(Some("demo"), &body).await;
+    let response: Value = response.json().await.unwrap();
     let expected = json!([{"document": {"a": 1}, "string": "{\"a\": 1}"}]);
-    assert_eq!(answer["data"], expected, "{answer}");
+    assert_eq!(response["data"], expected, "{response}");
 }
 
 #[tokio::test]
@@ -194,10 +194,10 @@ async fn a_statement_has_a_mebibyte_and_no_byte_more() {
         json!({"q": format!("select length('{}') as n", "x".repeat(size - rest))})
     };
     let limit = 1024 * 1024;
-    let answer = demo().sql(Some("demo"), &of(limit)).await;
-    let answer: Value = answer.json().await.unwrap();
+    let response = demo().sql(Some("demo"), &of(limit)).await;
+    let response: Value = response.json().await.unwrap();
     let length = limit - "select length('') as n".len();
-    assert_eq!(answer["data"], json!([{"n": length}]), "{answer}");
+    assert_eq!(response["data"], json!([{"n": length}]), "{response}");
     let (status, error) = demo().refusal("demo", &of(limit + 1)).await;
     let reported = (status, error["errorCode"].as_str());
     assert_eq!(reported, (400, Some("INPUT_VALIDATION_ERROR")), "{error}");
@@ -207,17 +207,17 @@ async fn a_statement_has_a_mebibyte_and_no_byte_more() {
 async fn geojson_is_a_collection_of_features() {
     let q = "select 1 as id, point(1.5, 2) as place, 'here' as name";
     let body = json!({"q": q, "output_format": "geojson"});
-    let answer = demo().ask(
+    let response = demo().ask(
         Method::POST,
         "/api/v4/sql",
         Some("demo"),
         Some(body.to_string()),
     );
-    let answer = answer.await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.header("content-type"), "application/geo+json");
+    let response = response.await;
+    assert_eq!(response.status, 200, "{response:?}");
+    assert_eq!(response.header("content-type"), "application/geo+json");
     assert_eq!(
-        answer.json(),
+        response.json(),
         json!({"type": "FeatureCollection", "features": [{
             "type": "Feature", "geometry": {"type": "Point", "coordinates": [1.5, 2]},
             "properties": {"id": 1, "name": "here"},
@@ -261,10 +261,10 @@ async fn odd_strings_in_json_are_refused_or_kept_and_never_something_else() {
     ] {
         let request = demo().request(Method::POST, "/api/v4/sql");
         let request = request.header("content-type", "application/json");
-        let answer = TextResponse::of(request.bearer_auth(&token).body(body)).await;
+        let response = TextResponse::of(request.bearer_auth(&token).body(body)).await;
         match expected {
-            Some(text) => assert_eq!(answer.json()["data"][0]["v"], text, "{body}"),
-            None => assert_eq!(answer.status, 400, "{body}: {answer:?}"),
+            Some(text) => assert_eq!(response.json()["data"][0]["v"], text, "{body}"),
+            None => assert_eq!(response.status, 400, "{body}: {response:?}"),
         }
     }
 }
@@ -282,10 +282,10 @@ async fn a_missing_database_responds_like_one_without_a_default_user() {
         "a%20b",
     ] {
         let path = format!("/api/v4/sql/database/{database}");
-        let answer = demo()
+        let response = demo()
             .ask(Method::POST, &path, None, Some(body.clone()))
             .await;
-        let error = answer.error();
+        let error = response.error();
         assert_eq!(
             error,
             (404, "NO_DEFAULT_USER_FOUND".to_owned()),

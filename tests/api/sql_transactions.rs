@@ -18,15 +18,15 @@ async fn parameter_sets_run_in_one_transaction() {
     let sets: Vec<_> = (0..500)
         .map(|n| json!({"id": n, "name": format!("n{n}")}))
         .collect();
-    let answer = demo
+    let response = demo
         .rows(
             "demo",
             "insert into t_sets values (:id, :name) returning id",
             json!(sets),
         )
         .await;
-    assert_eq!(answer["affected_rows"], 500);
-    let ids: Vec<_> = answer["data"]
+    assert_eq!(response["affected_rows"], 500);
+    let ids: Vec<_> = response["data"]
         .as_array()
         .unwrap()
         .iter()
@@ -90,8 +90,8 @@ async fn sets_of_a_procedure_that_commits_are_one_transaction_all_the_same() {
         json!([{"n": 0}])
     );
 
-    let answer = demo.sql(Some("demo"), &call(["stay"; 3])).await;
-    assert_eq!(answer.status(), 200);
+    let response = demo.sql(Some("demo"), &call(["stay"; 3])).await;
+    assert_eq!(response.status(), 200);
     let lock = json!({"q": "lock table t_commits", "params": [{}, {}]});
     assert_eq!(demo.sql(Some("demo"), &lock).await.status(), 200);
     assert_eq!(
@@ -141,12 +141,12 @@ async fn an_array_of_requests_is_one_transaction() {
         {"q": "insert into t_batch values (1)"},
         {"q": "select count(*) as n from t_batch", "id": 2},
     ]);
-    let answer = demo.sql(Some("demo"), &body).await;
-    assert_eq!(answer.status(), 200);
-    let answer: Value = answer.json().await.unwrap();
-    assert_eq!(answer[0]["affected_rows"], 1);
-    assert_eq!(answer[1]["data"], json!([{"n": 1}]));
-    assert_eq!(answer[1]["id"], 2);
+    let response = demo.sql(Some("demo"), &body).await;
+    assert_eq!(response.status(), 200);
+    let response: Value = response.json().await.unwrap();
+    assert_eq!(response[0]["affected_rows"], 1);
+    assert_eq!(response[1]["data"], json!([{"n": 1}]));
+    assert_eq!(response[1]["id"], 2);
 
     let body = json!([
         {"q": "insert into t_batch values (2)"},
@@ -191,20 +191,20 @@ async fn an_array_whose_later_table_was_redefined_behind_the_node_runs_all_the_s
         {"q": "select * from t_later", "id": "later"},
     ]);
     let ask = || async {
-        let answer = demo.sql(Some("demo"), &body).await;
-        assert_eq!(answer.status(), 200);
-        answer.json::<Value>().await.unwrap()
+        let response = demo.sql(Some("demo"), &body).await;
+        assert_eq!(response.status(), 200);
+        response.json::<Value>().await.unwrap()
     };
     for (done, column) in ["b", "c", "d"].into_iter().enumerate() {
         ask().await;
         let alter = format!("alter table t_later add {column} int");
         admin.batch_execute(&alter).await.unwrap();
-        let answer = ask().await;
-        assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
-        assert_eq!(answer[0]["affected_rows"], 1);
-        assert_eq!(answer[1]["id"], "later");
-        assert_eq!(answer[1]["data"][0][column], Value::Null);
-        assert!(answer[1]["schema"].get(column).is_some(), "{answer}");
+        let response = ask().await;
+        assert_eq!(response.as_array().unwrap().len(), 2, "{response}");
+        assert_eq!(response[0]["affected_rows"], 1);
+        assert_eq!(response[1]["id"], "later");
+        assert_eq!(response[1]["data"][0][column], Value::Null);
+        assert!(response[1]["schema"].get(column).is_some(), "{response}");
         let q = "select count(*) as n from t_once";
         let written = demo.rows("demo", q, json!({})).await;
         assert_eq!(written["data"][0]["n"], 2 * (done + 1), "each write once");

@@ -153,15 +153,15 @@ fn same(left: &Value, right: &Value) -> bool {
 #[tokio::test]
 async fn every_type_has_its_form_and_its_form_is_accepted_back() {
     for (literal, name, form) in table() {
-        let answer = demo()
+        let response = demo()
             .rows("demo", &format!("select {literal} as v"), json!({}))
             .await;
         assert_eq!(
-            answer["schema"]["v"],
+            response["schema"]["v"],
             json!({"type": name, "array": false}),
             "{literal}"
         );
-        let value = &answer["data"][0]["v"];
+        let value = &response["data"][0]["v"];
         assert!(same(value, &form), "{literal}: {value} instead of {form}");
 
         // These types are compared as text: `char(n)` loses its trailing spaces as text, and xml
@@ -171,12 +171,12 @@ async fn every_type_has_its_form_and_its_form_is_accepted_back() {
             "q": format!("select (:v)::text = ({literal})::{hint}::text as same"),
             "params": {"v": form}, "type_hints": {"v": hint},
         });
-        let answer = demo().sql(Some("demo"), &body).await;
-        let answer: Value = answer.json().await.unwrap();
+        let response = demo().sql(Some("demo"), &body).await;
+        let response: Value = response.json().await.unwrap();
         assert_eq!(
-            answer["data"],
+            response["data"],
             json!([{"same": true}]),
-            "{literal} back from {form}: {answer}"
+            "{literal} back from {form}: {response}"
         );
     }
 }
@@ -185,17 +185,17 @@ async fn every_type_has_its_form_and_its_form_is_accepted_back() {
 async fn arrays_of_every_type_nest_and_hold_nulls() {
     for (literal, name, form) in table() {
         let q = format!("select array[[{literal}, null], [null, {literal}]] as v");
-        let answer = demo().rows("demo", &q, json!({})).await;
+        let response = demo().rows("demo", &q, json!({})).await;
         assert_eq!(
-            answer["schema"]["v"],
+            response["schema"]["v"],
             json!({"type": name, "array": true}),
             "{literal}"
         );
         let expected = json!([[form, null], [null, form]]);
         assert!(
-            same(&answer["data"][0]["v"], &expected),
+            same(&response["data"][0]["v"], &expected),
             "{literal}: {}",
-            answer["data"]
+            response["data"]
         );
 
         if matches!(name, "json" | "jsonb") {
@@ -208,11 +208,11 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
             "q": format!("select (:v)::text = (array[[{literal}, null], [null, {literal}]])::{hint}[]::text as same"),
             "params": {"v": expected}, "type_hints": {"v": format!("{hint}[]")},
         });
-        let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+        let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
         assert_eq!(
-            answer["data"],
+            response["data"],
             json!([{"same": true}]),
-            "{literal} back: {answer}"
+            "{literal} back: {response}"
         );
     }
 }
@@ -221,14 +221,14 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
 async fn arrays_of_rows_without_a_type_are_arrays_of_objects() {
     let q =
         "select array_agg(t order by id) as v from (select id, name from artists where id < 3) t";
-    let answer = demo().rows("demo", q, json!({})).await;
+    let response = demo().rows("demo", q, json!({})).await;
     assert_eq!(
-        answer["schema"]["v"],
+        response["schema"]["v"],
         json!({"type": "record", "array": true})
     );
-    let rows = answer["data"][0]["v"].as_array().unwrap();
+    let rows = response["data"][0]["v"].as_array().unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row["f1"].as_str()).collect();
-    assert_eq!(ids, [Some("1"), Some("2")], "{answer}");
+    assert_eq!(ids, [Some("1"), Some("2")], "{response}");
 }
 
 #[tokio::test]
@@ -263,11 +263,11 @@ async fn composites_enums_and_domains_have_their_forms() {
         "q": "select :v as v, (:v).mood as mood, '2.5'::v_price as price",
         "params": {"v": form}, "type_hints": {"v": "v_pair"},
     });
-    let answer: Value = demo.sql(Some("demo"), &body).await.json().await.unwrap();
+    let response: Value = demo.sql(Some("demo"), &body).await.json().await.unwrap();
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!([{"v": form, "mood": "ok", "price": "2.50"}]),
-        "{answer}"
+        "{response}"
     );
 
     let body =
@@ -280,7 +280,7 @@ async fn composites_enums_and_domains_have_their_forms() {
 async fn numbers_keep_their_digits() {
     let body = r#"{"q":"select :n::numeric as n, :j::jsonb as j","params":{"n":1234567890123456789012345.000000000001,"j":{"n":1234567890123456789012345.10}}}"#;
     let token = demo().token("demo").await;
-    let answer = demo()
+    let response = demo()
         .request(reqwest::Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .header("content-type", "application/json")
@@ -292,10 +292,13 @@ async fn numbers_keep_their_digits() {
         .await
         .unwrap();
     assert!(
-        answer.contains(r#""n":"1234567890123456789012345.000000000001""#),
-        "{answer}"
+        response.contains(r#""n":"1234567890123456789012345.000000000001""#),
+        "{response}"
     );
-    assert!(answer.contains("1234567890123456789012345.10"), "{answer}");
+    assert!(
+        response.contains("1234567890123456789012345.10"),
+        "{response}"
+    );
 }
 
 #[tokio::test]
@@ -304,9 +307,9 @@ async fn json_documents_pass_as_they_are_and_null_is_null() {
         "q": "select :a::jsonb as a, :b::jsonb as b, :c::jsonb is null as c, :d::jsonb as d",
         "params": {"a": "text", "b": [1, {"x": null}], "c": null, "d": 5},
     });
-    let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+    let response: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
     assert_eq!(
-        answer["data"],
+        response["data"],
         json!([{"a": "text", "b": [1, {"x": null}], "c": true, "d": 5}])
     );
 }

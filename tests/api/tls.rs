@@ -40,9 +40,9 @@ async fn over_socket(client: &Client, url: &str, q: &str) -> Value {
         .header("upgrade", "websocket")
         .header("sec-websocket-version", "13")
         .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status().as_u16(), 101);
-    let stream = answer.upgrade().await.unwrap();
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 101);
+    let stream = response.upgrade().await.unwrap();
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
     let message = Message::text(json!({"q": q}).to_string());
     socket.send(message).await.unwrap();
@@ -67,16 +67,16 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
     let asked = asked
         .bearer_auth(token)
         .json(&json!({"q": "select 1 as n"}));
-    let answer = asked.send().await.unwrap();
-    assert_eq!(answer.status().as_u16(), 200);
+    let response = asked.send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
     // The port refuses plain HTTP, so that no credential is sent unencrypted by accident.
     let plain = node.url.replace("https://", "http://");
-    let answer = Client::new().get(format!("{plain}/healthz")).send().await;
-    assert_eq!(answer.unwrap().status(), 400);
+    let response = Client::new().get(format!("{plain}/healthz")).send().await;
+    assert_eq!(response.unwrap().status(), 400);
 
     let path = format!("{}/api/v4/events?token={token}", node.url);
-    let answer = over_socket(&client_trusting(old.clone()), &path, "select 1 as n").await;
-    assert_eq!(answer["data"], json!([{"n": 1}]), "{answer}");
+    let response = over_socket(&client_trusting(old.clone()), &path, "select 1 as n").await;
+    assert_eq!(response["data"], json!([{"n": 1}]), "{response}");
 
     let new = client_trusting(write(folder.path()));
     let health = format!("{}/healthz", node.url);

@@ -45,6 +45,6 @@ pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
     let form = "grant_type=password&client_id=demo-app&username=demo&password=demo1234";
     let parameters = Parameters::from_form(form.as_bytes()).unwrap();
     let request = TokenRequest::parse(&parameters, None).unwrap();
-    let answer = issuer.token(request, None).await.unwrap();
-    answer.access_token.expose().to_owned()
+    let response = issuer.token(request, None).await.unwrap();
+    response.access_token.expose().to_owned()
 }

@@ -42,12 +42,12 @@ async fn oauth(path: &str, body: &Value) -> Value {
 /// Gets a code with a browser and allows a device. Returns the requests that redeem them.
 async fn allow(browser: &mut Browser<'_>) -> [Value; 2] {
     let page = browser.get(&authorization(CLIENT)).await;
-    let answer = match page.status {
+    let response = match page.status {
         200 => browser.sign_in(&page, USER).await,
         _ => page,
     };
-    let code = answer.parameter("code");
-    assert_eq!(code.len(), 43, "{} {}", answer.location, answer.text);
+    let code = response.parameter("code");
+    assert_eq!(code.len(), 43, "{} {}", response.location, response.text);
     let device = oauth("/api/v4/oauth/device", &json!({"client_id": CLIENT})).await;
     let user_code = device["user_code"].as_str().unwrap();
     let address = format!("/device?step=confirm&user_code={user_code}");
@@ -69,8 +69,8 @@ async fn allow(browser: &mut Browser<'_>) -> [Value; 2] {
 
 async fn assert_invalid(redemptions: &[Value], event: &str) {
     for body in redemptions {
-        let answer = oauth("/api/v4/oauth", body).await;
-        assert_eq!(answer["error"], "invalid_grant", "{event}: {body}");
+        let response = oauth("/api/v4/oauth", body).await;
+        assert_eq!(response["error"], "invalid_grant", "{event}: {body}");
     }
 }
 
@@ -103,7 +103,7 @@ async fn it_ends_with_the_password_the_user_the_browser_and_the_client() {
     assert_invalid(&given, "another client of this id").await;
 
     for body in allow(&mut browser).await {
-        let answer = oauth("/api/v4/oauth", &body).await;
-        assert!(answer["access_token"].is_string(), "{answer}");
+        let response = oauth("/api/v4/oauth", &body).await;
+        assert!(response["access_token"].is_string(), "{response}");
     }
 }

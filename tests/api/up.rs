@@ -118,8 +118,8 @@ async fn ask(printed: &str, password: &str, q: &str) -> Value {
     let request = client
         .post(format!("{url}/api/v4/sql"))
         .json(&json!({"q": q}));
-    let answer = request.bearer_auth(token).send().await.unwrap();
-    answer.json::<Value>().await.unwrap()["data"].clone()
+    let response = request.bearer_auth(token).send().await.unwrap();
+    response.json::<Value>().await.unwrap()["data"].clone()
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
          postgresql://postgres@{address}; echo code $?",
         own.folder.path().display()
     );
-    for (answer, end, code) in [("n", "nothing was changed", 1), ("y", "Ctrl-C stops", 0)] {
+    for (response, end, code) in [("n", "nothing was changed", 1), ("y", "Ctrl-C stops", 0)] {
         let child = Command::new("timeout")
             .args(["120", "script", "-qec", &line, "/dev/null"])
             .env("SHELL", "/bin/sh")
@@ -245,7 +245,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
             shown.contains("CREATE ROLE \"shop\"") && !shown.contains(password),
             "{shown}"
         );
-        writeln!(keyboard, "{answer}").unwrap();
+        writeln!(keyboard, "{response}").unwrap();
         shown_until(&mut screen, end);
         if code == 0 {
             // The prompt's signal handler is gone, so this signal is a normal stop.

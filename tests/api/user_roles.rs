@@ -72,8 +72,8 @@ async fn record_and_role_agree_after_changes_of_the_group_at_once() {
             tokio::spawn(owner("PATCH", "/api/v4/users/ivo", group))
         });
         for change in changes.collect::<Vec<_>>() {
-            let answer = change.await.unwrap();
-            assert_eq!(answer.status, 303, "{answer:?}");
+            let response = change.await.unwrap();
+            assert_eq!(response.status, 303, "{response:?}");
         }
         let shown = owner("GET", "/api/v4/users/ivo", Value::Null).await;
         let groups = "select g.rolname::text from pg_auth_members m \
@@ -307,8 +307,8 @@ async fn a_new_default_user_runs_anonymous_requests_at_once() {
     let me = || async {
         let ask = json!({"q": "select current_user::text as me, current_setting('work_mem') as m, \
                           current_setting('temp_file_limit') as limit"});
-        let answer = demo.rest_with(None, SQL, &ask).await;
-        (answer.status, answer.body["data"][0].clone())
+        let response = demo.rest_with(None, SQL, &ask).await;
+        (response.status, response.body["data"][0].clone())
     };
     let new = json!({"name": "visitor", "password": "visitor-1", "default_user": true});
     let second = call("POST", "/api/v4/users", new.clone()).await;

@@ -20,9 +20,9 @@ pub(crate) async fn sign_in(service: &Service, user: &str, password: &str) -> Re
 }
 
 pub(crate) async fn token(service: &Service, user: &str, password: &str) -> String {
-    let answer = sign_in(service, user, password).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.body["access_token"].as_str().unwrap().to_owned()
+    let response = sign_in(service, user, password).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    response.body["access_token"].as_str().unwrap().to_owned()
 }
 
 /// The claims of a token.
@@ -282,9 +282,9 @@ async fn anonymous_callers_cannot_change_the_default_user() {
 async fn changes_at_the_same_time_do_not_undo_one_another() {
     let path = "/api/v4/users/together";
     let owner = async |method, path, body: Value| {
-        let answer = demo().rest(Some("demo"), (method, path), &body).await;
-        assert!(answer.status < 400, "{answer:?}");
-        answer
+        let response = demo().rest(Some("demo"), (method, path), &body).await;
+        assert!(response.status < 400, "{response:?}");
+        response
     };
     let new = json!({"name": "together", "password": "password1"});
     owner("POST", "/api/v4/users", new).await;

@@ -58,9 +58,12 @@ async fn an_array_is_created_all_or_none() {
         (json!([one(), role(), taken(), other()]), 409, "[2]: "),
         (json!([one(), role(), two(), one()]), 409, "[3]: "),
     ] {
-        let answer = owner("POST", USERS, list.clone()).await;
-        assert_eq!(answer.error().0, status, "{list}: {answer:?}");
-        assert!(answer.error().2.starts_with(refused), "{list}: {answer:?}");
+        let response = owner("POST", USERS, list.clone()).await;
+        assert_eq!(response.error().0, status, "{list}: {response:?}");
+        assert!(
+            response.error().2.starts_with(refused),
+            "{list}: {response:?}"
+        );
         assert_eq!(created().await, (0, 0), "{list}");
     }
     let made = owner("POST", USERS, json!([one(), role(), two(), other()])).await;

@@ -34,18 +34,18 @@ pub(crate) async fn open(address: SocketAddr, token: &str) -> Result<TcpStream> 
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // The loop reads only the head of the response: the server sends nothing more before the
     // client's first message.
-    while !answer.ends_with(b"\r\n\r\n") {
-        if stream.read_buf(&mut answer).await? == 0 {
+    while !response.ends_with(b"\r\n\r\n") {
+        if stream.read_buf(&mut response).await? == 0 {
             break;
         }
     }
-    if answer.starts_with(b"HTTP/1.1 101") {
+    if response.starts_with(b"HTTP/1.1 101") {
         Ok(stream)
     } else {
-        Err(String::from_utf8_lossy(&answer).into())
+        Err(String::from_utf8_lossy(&response).into())
     }
 }
 

@@ -107,8 +107,8 @@ impl Nats {
     /// The messages and bytes of one copy in JetStream.
     pub(crate) async fn kept(&self) -> Result<Kept> {
         let address = ([127, 0, 0, 1], self.monitor).into();
-        let answer: Value = send(address, "GET /jsz", "", "").await?;
-        let number = |name: &str| answer[name].as_f64().ok_or("jsz without numbers");
+        let response: Value = send(address, "GET /jsz", "", "").await?;
+        let number = |name: &str| response[name].as_f64().ok_or("jsz without numbers");
         Ok(Kept {
             messages: number("messages")?,
             bytes: number("bytes")?,

@@ -147,9 +147,9 @@ async fn steps(service: &Service, (prefix, members): (&str, u32), when: &str) ->
              &password={PASSWORD}"
         );
         let sent = Instant::now();
-        let answer = connection.ask(&form(address, "", &body)).await?;
+        let response = connection.ask(&form(address, "", &body)).await?;
         step.times.push(sent.elapsed());
-        tokens.push(serde_json::from_str::<Value>(&answer.body)?);
+        tokens.push(serde_json::from_str::<Value>(&response.body)?);
     }
     step.end(service, ("sign-in", when))?;
     let mut step = Step::begin(service)?;
@@ -163,11 +163,11 @@ async fn steps(service: &Service, (prefix, members): (&str, u32), when: &str) ->
             body.len()
         );
         let sent = Instant::now();
-        let answer = connection.ask(request.as_bytes()).await?;
+        let response = connection.ask(request.as_bytes()).await?;
         step.times.push(sent.elapsed());
         let own = format!("[{{\"title\":\"card of {prefix}-{number}\"}}]");
-        if answer.body != format!("{{\"data\":{{\"getBenchCards\":{own}}}}}") {
-            return Err(format!("{prefix}-{number} sees {}", answer.body).into());
+        if response.body != format!("{{\"data\":{{\"getBenchCards\":{own}}}}}") {
+            return Err(format!("{prefix}-{number} sees {}", response.body).into());
         }
     }
     step.end(service, ("first request", when))?;
@@ -176,9 +176,9 @@ async fn steps(service: &Service, (prefix, members): (&str, u32), when: &str) ->
         let token = refresh_token(token)?;
         let body = format!("grant_type=refresh_token&client_id=demo-app&refresh_token={token}");
         let sent = Instant::now();
-        let answer = connection.ask(&form(address, "", &body)).await?;
+        let response = connection.ask(&form(address, "", &body)).await?;
         step.times.push(sent.elapsed());
-        refresh_token(&serde_json::from_str(&answer.body)?)?;
+        refresh_token(&serde_json::from_str(&response.body)?)?;
     }
     step.end(service, ("refresh", when))
 }

@@ -66,10 +66,10 @@ impl<'a> SignUpBrowser<'a> {
             "grant_type=authorization_code&client_id={client}&code={code}\
              &redirect_uri={callback}&code_verifier={VERIFIER}"
         );
-        let answer = self.send("POST", "/api/v4/oauth", &redeem).await?;
-        let tokens: serde_json::Value = serde_json::from_str(&answer.body)?;
+        let response = self.send("POST", "/api/v4/oauth", &redeem).await?;
+        let tokens: serde_json::Value = serde_json::from_str(&response.body)?;
         let token = tokens["access_token"].as_str().map(str::to_owned);
-        token.ok_or_else(|| answer.body.into())
+        token.ok_or_else(|| response.body.into())
     }
 
     /// Sends a request; repeats it while the service is busy.
@@ -84,17 +84,17 @@ impl<'a> SignUpBrowser<'a> {
             body.len()
         );
         loop {
-            let answer = self.connection.ask(request.as_bytes()).await?;
-            if let 429 | 503 = answer.status {
-                let wait = answer.retry_after.unwrap_or(1);
+            let response = self.connection.ask(request.as_bytes()).await?;
+            if let 429 | 503 = response.status {
+                let wait = response.retry_after.unwrap_or(1);
                 tokio::time::sleep(Duration::from_secs(wait)).await;
                 continue;
             }
-            let cookie = answer.header("set-cookie").split(';').next();
+            let cookie = response.header("set-cookie").split(';').next();
             if let Some(cookie) = cookie.filter(|cookie| !cookie.is_empty()) {
                 cookie.clone_into(&mut self.cookie);
             }
-            return Ok(answer);
+            return Ok(response);
         }
     }
 }

@@ -184,13 +184,13 @@ impl Nats {
     /// Requests a message from the leader of the stream, because a replica that has just started
     /// may lack the last messages. Returns `None` if there is no such message.
     async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
-        let answer = match self.read_api("STREAM.MSG.GET", request).await {
+        let response = match self.read_api("STREAM.MSG.GET", request).await {
             Err(BusError::JetStream {
                 code: NO_MESSAGE, ..
             }) => return Ok(None),
-            answer => answer?,
+            response => response?,
         };
-        let message = &answer["message"];
+        let message = &response["message"];
         let payload = message["data"].as_str().unwrap_or_default();
         let payload = BASE64.decode(payload).ok();
         let kept = payload.zip(message["seq"].as_u64());
@@ -215,8 +215,8 @@ impl Nats {
     }
 
     async fn read_api(&self, request: &str, body: &Value) -> BusResult<Value> {
-        let answer = timeout(READ_TIMEOUT, self.api(request, body)).await;
-        answer.unwrap_or_else(|_| Err(BusError::Request("no answer in time".to_owned())))
+        let response = timeout(READ_TIMEOUT, self.api(request, body)).await;
+        response.unwrap_or_else(|_| Err(BusError::Request("no response in time".to_owned())))
     }
 
     async fn api(&self, request: &str, body: &Value) -> BusResult<Value> {
@@ -226,19 +226,19 @@ impl Nats {
         } else {
             body.to_string().into()
         };
-        let answer = self.client.request(subject, body).await;
-        let answer = answer.map_err(|error| match error.kind() {
+        let response = self.client.request(subject, body).await;
+        let response = response.map_err(|error| match error.kind() {
             RequestErrorKind::NoResponders => BusError::NoJetStream,
             _ => BusError::Request(error.to_string()),
         })?;
-        self.read(&answer.payload)
+        self.read(&response.payload)
     }
 
-    fn read(&self, answer: &[u8]) -> BusResult<Value> {
-        let answer: Value = serde_json::from_slice(answer)
+    fn read(&self, response: &[u8]) -> BusResult<Value> {
+        let response: Value = serde_json::from_slice(response)
             .map_err(|_| BusError::Request("its answer is no JSON".to_owned()))?;
-        let Some(error) = answer.get("error") else {
-            return Ok(answer);
+        let Some(error) = response.get("error") else {
+            return Ok(response);
         };
         let code = error["err_code"].as_u64().unwrap_or_default();
         let reason = error["description"].as_str().unwrap_or("no reason given");

@@ -78,7 +78,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let nats = database.shared.connected();
     let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
-    let (answered, mut answers) = mpsc::channel(1);
+    let (answered, mut responses) = mpsc::channel(1);
     let mut reader = Reader {
         batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
         database,
@@ -121,7 +121,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }
-            Some(answered) = answers.recv() => outcome = reader.judge(answered),
+            Some(answered) = responses.recv() => outcome = reader.judge(answered),
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {

@@ -164,12 +164,12 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
         bytes.len()
     );
     let missing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-    for (answer, part) in [
+    for (response, part) in [
         (cut.as_str(), "cannot download"),
         (missing, "404 Not Found"),
     ] {
         let (server, folder) = (
-            ReleaseServer::responding(answer.as_bytes().to_vec()),
+            ReleaseServer::responding(response.as_bytes().to_vec()),
             TempDir::new().unwrap(),
         );
         let message = download(&server, &sum, folder.path()).await.unwrap_err();

@@ -38,11 +38,11 @@ impl Runner {
         let mut input = process.stdin.take().unwrap();
         writeln!(input, "{what}").unwrap();
         let mut output = BufReader::new(process.stderr.take().unwrap());
-        let mut answer = String::new();
-        output.read_line(&mut answer).unwrap();
-        let words: Vec<_> = answer.split_whitespace().collect();
+        let mut response = String::new();
+        output.read_line(&mut response).unwrap();
+        let words: Vec<_> = response.split_whitespace().collect();
         let [directory, url] = words[..] else {
-            panic!("the process says: {answer}")
+            panic!("the process says: {response}")
         };
         Self {
             process,
@@ -65,9 +65,9 @@ impl Runner {
     /// Makes the process stop and start its PostgreSQL.
     pub(crate) fn restart_cluster(&mut self) {
         writeln!(self.input, "restart").unwrap();
-        let mut answer = String::new();
-        self.output.read_line(&mut answer).unwrap();
-        assert_eq!(answer, "restarted\n");
+        let mut response = String::new();
+        self.output.read_line(&mut response).unwrap();
+        assert_eq!(response, "restarted\n");
     }
 
     /// Kills the process with SIGKILL.

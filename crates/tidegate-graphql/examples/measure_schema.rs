@@ -83,8 +83,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let prepared = api
             .prepare(INTROSPECTION, None)
             .map_err(|errors| format!("{errors:?}"))?;
-        let answer = api.execute(&prepared, None, context).await?;
-        let (mut size, mut reader) = (0, answer.body.read());
+        let response = api.execute(&prepared, None, context).await?;
+        let (mut size, mut reader) = (0, response.body.read());
         while let Some(bytes) = reader.next().await {
             size += bytes?.len();
         }

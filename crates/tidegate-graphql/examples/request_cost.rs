@@ -171,12 +171,12 @@ async fn measure(what: &str, times: u32, query: &str, variables: &str, rows: &Ro
             options: QueryOptions::default(),
             response_budget: u64::MAX,
         };
-        let answer = api
+        let response = api
             .execute(&prepared, Some(variables), context)
             .await
             .unwrap();
-        assert!(answer.executed, "{answer:?}");
-        std::hint::black_box(answer);
+        assert!(response.executed, "{response:?}");
+        std::hint::black_box(response);
     }
     let micros = (cpu() - began) * 1e6 / f64::from(times);
     println!("{micros:8.2} us  {what}");

@@ -209,8 +209,8 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, response_budg
         options: QueryOptions::default(),
         response_budget,
     };
-    let answer = api.execute(&prepared, None, context).await.unwrap();
-    serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap()
+    let response = api.execute(&prepared, None, context).await.unwrap();
+    serde_json::from_slice(&response.body.into_bytes().unwrap()).unwrap()
 }
 
 /// An error means that nothing was written, unless the error says that the mutation was committed.

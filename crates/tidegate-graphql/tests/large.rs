@@ -71,13 +71,13 @@ async fn a_large_introspection_comes_in_chunks_that_say_what_its_types_say_alone
          again: __schema {{ types {{ {TYPE} }} }} }} {FRAGMENT}"
     );
     for _ in 0..2 {
-        let answer = ask(&api, &document).await;
-        assert!(answer.executed && answer.body.held() < 512);
-        let chunks = chunks(answer.body).await;
+        let response = ask(&api, &document).await;
+        assert!(response.executed && response.body.held() < 512);
+        let chunks = chunks(response.body).await;
         assert!(chunks.len() > 20, "{}", chunks.len());
         assert!(chunks.iter().all(|chunk| chunk.len() < CHUNK));
-        let answer: Value = serde_json::from_slice(&chunks.concat()).unwrap();
-        let data = answer["data"].as_object().unwrap();
+        let response: Value = serde_json::from_slice(&chunks.concat()).unwrap();
+        let data = response["data"].as_object().unwrap();
         assert_eq!(data.len(), 5);
         assert_eq!(data["before"], "Query");
         assert_eq!(data["after"], "Query");

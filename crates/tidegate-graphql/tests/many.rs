@@ -129,11 +129,11 @@ async fn the_first_errors_of_variables_are_reported() {
         RawValue::from_string(format!("{{{members}}}")).unwrap()
     };
     let began = Instant::now();
-    let answer = api
+    let response = api
         .execute(&prepared, Some(&values("true")), context)
         .await
         .unwrap();
-    let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
+    let body: Value = serde_json::from_slice(&response.body.into_bytes().unwrap()).unwrap();
     let errors = body["errors"].as_array().unwrap();
     assert_eq!(errors.len(), REPORTED + 1);
     assert_eq!(errors[REPORTED]["extensions"]["code"], "BAD_USER_INPUT");

@@ -94,8 +94,8 @@ async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String
         options: QueryOptions::default(),
         response_budget: u64::MAX,
     };
-    let answer = api.execute(&prepared, Some(&variables), context).await;
-    let body = answer.unwrap().body.into_bytes().unwrap();
+    let response = api.execute(&prepared, Some(&variables), context).await;
+    let body = response.unwrap().body.into_bytes().unwrap();
     let body = String::from_utf8(body.to_vec()).unwrap();
     let sent = notes.sent.into_inner().unwrap();
     (sent, body, notes.texts.into_inner().unwrap())

@@ -55,11 +55,11 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         options: QueryOptions::default(),
         response_budget: u64::MAX,
     };
-    let answer = api
+    let response = api
         .execute(&prepared, Some(&variables), context)
         .await
         .ok()?;
-    let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
+    let body: Value = serde_json::from_slice(&response.body.into_bytes().unwrap()).unwrap();
     let error = &body["errors"][0];
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{body}");
     Some((

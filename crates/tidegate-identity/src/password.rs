@@ -94,16 +94,16 @@ impl PasswordHasher {
         passwords: &[(usize, &Secret)],
         random: &dyn SecureRandom,
     ) -> Result<Vec<(usize, String)>, (usize, Error)> {
-        let mut answers = Vec::with_capacity(passwords.len());
+        let mut responses = Vec::with_capacity(passwords.len());
         for &(index, password) in passwords {
             let hashing = self.hashing(password, random);
             let hashing = hashing.map_err(|error| (index, error))?;
-            let answer = self.pool.submit_in_turn(hashing).await;
-            answers.push((index, answer.map_err(|error| (index, error))?));
+            let response = self.pool.submit_in_turn(hashing).await;
+            responses.push((index, response.map_err(|error| (index, error))?));
         }
-        let mut hashes = Vec::with_capacity(answers.len());
-        for (index, answer) in answers {
-            let hash = answer.await.unwrap_or(Err(Error::HasherFailed));
+        let mut hashes = Vec::with_capacity(responses.len());
+        for (index, response) in responses {
+            let hash = response.await.unwrap_or(Err(Error::HasherFailed));
             hashes.push((index, hash.map_err(|error| (index, error))?));
         }
         Ok(hashes)

@@ -175,11 +175,15 @@ async fn codes_cannot_be_guessed_for_long() {
     }
     assert_eq!(last, "TooManyAttempts");
     let right = shown(&api, &secret);
-    let answer = api
+    let response = api
         .service
         .verify_second_factor(&second, &right, &context)
         .await;
-    assert_eq!(fault(answer), "TooManyAttempts", "the right one waits too");
+    assert_eq!(
+        fault(response),
+        "TooManyAttempts",
+        "the right one waits too"
+    );
 }
 
 #[tokio::test]
@@ -210,7 +214,7 @@ async fn removing_it_needs_a_browser_that_verified_it() {
 #[tokio::test]
 async fn an_open_browser_alone_cannot_remove_it() {
     let context = RequestContext::default();
-    for (wrong, answer, audited) in [
+    for (wrong, response, audited) in [
         ("alice4321", "WrongCredentials", "sign_in_failed"),
         ("000000", "WrongSecondFactor", "second_factor_failed"),
         ("", "WrongSecondFactor", "second_factor_failed"),
@@ -224,7 +228,7 @@ async fn an_open_browser_alone_cannot_remove_it() {
                 .remove_second_factor(&browser, &proof, &context)
                 .await
         };
-        assert_eq!(fault(remove(wrong).await), answer, "{wrong}");
+        assert_eq!(fault(remove(wrong).await), response, "{wrong}");
         assert_eq!(api.audit().last(), Some(&audited), "{wrong}");
         let mut last = String::new();
         for _ in 0..11 {

@@ -46,7 +46,7 @@ async fn serve_one_message(listener: TcpListener) -> String {
     while let Ok(Some(line)) = lines.next_line().await {
         received.push_str(&line);
         received.push('\n');
-        let answer: &[u8] = match (in_data, line.as_str()) {
+        let response: &[u8] = match (in_data, line.as_str()) {
             (true, ".") => {
                 in_data = false;
                 b"250 kept\r\n"
@@ -59,7 +59,7 @@ async fn serve_one_message(listener: TcpListener) -> String {
             (false, "QUIT") => break,
             (false, _) => b"250 fine\r\n",
         };
-        write.write_all(answer).await.unwrap();
+        write.write_all(response).await.unwrap();
         if received.ends_with("\n.\n") {
             break;
         }

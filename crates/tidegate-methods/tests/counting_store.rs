@@ -24,13 +24,13 @@ impl MethodStore for CountingStore {
         names: &'a [MethodName],
     ) -> StoreFuture<'a, Vec<Record>> {
         self.fetched.fetch_add(1, Ordering::SeqCst);
-        let answer = self.inner.get(tenant, names);
+        let response = self.inner.get(tenant, names);
         Box::pin(async move {
             if let Some((read, go)) = &self.hold {
                 read.notify_one();
                 go.notified().await;
             }
-            answer.await
+            response.await
         })
     }
 

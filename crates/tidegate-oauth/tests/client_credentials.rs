@@ -103,7 +103,7 @@ async fn no_grant_ignores_the_database_of_another_tenant() {
     for (database, is_own) in [("demo", true), ("other", false), ("nowhere", false)] {
         let more = [("database", database)];
         let device = [&[("client_id", "app")][..], &more].concat();
-        for (name, answer) in [
+        for (name, response) in [
             ("client_credentials", ask(&api, &more).await.map(drop)),
             (
                 "refresh_token",
@@ -111,7 +111,7 @@ async fn no_grant_ignores_the_database_of_another_tenant() {
             ),
             ("device", devices::begin(&api, &device).await.map(drop)),
         ] {
-            let is_expected = match answer {
+            let is_expected = match response {
                 Ok(()) => is_own,
                 Err(Error::ForeignDatabase) => !is_own,
                 Err(_) => false,

@@ -75,9 +75,9 @@ async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Resu
 }
 
 /// Whether the client was authenticated, even if the request failed afterwards.
-fn accepted(answer: &Result<()>) -> bool {
+fn accepted(response: &Result<()>) -> bool {
     !matches!(
-        answer,
+        response,
         Err(Error::Identity(IdentityError::TooManyAttempts { .. }) | Error::ClientNotAuthenticated)
     )
 }
@@ -94,8 +94,8 @@ async fn wrong_secrets_from_anywhere_do_not_refuse_the_right_one() {
         // backends may share an address.
         for from in [BACKEND, [203, 0, 113, 0].into()] {
             for other in ENDPOINTS {
-                let answer = send(&api, other, RIGHT, from).await;
-                assert!(accepted(&answer), "{endpoint} {other}: {answer:?}");
+                let response = send(&api, other, RIGHT, from).await;
+                assert!(accepted(&response), "{endpoint} {other}: {response:?}");
             }
         }
     }

@@ -122,8 +122,8 @@ impl Fixture {
         let basic = BasicCredentials::new("server", "demo-server-secret");
         let pairs = Parameters::from_pairs([("token", token.expose())]);
         let request = TokenManagementRequest::parse(&pairs, Some(&basic)).unwrap();
-        let answer = self.issuer.introspect(request, HERE).await.unwrap();
-        serde_json::from_str(&answer.to_json()).unwrap()
+        let response = self.issuer.introspect(request, HERE).await.unwrap();
+        serde_json::from_str(&response.to_json()).unwrap()
     }
 
     /// The names of the audit events so far.

@@ -51,13 +51,13 @@ impl Walk {
         let session = &mut self.sessions[which];
         let (token, expires) = session.refresh[number - 1].clone();
         let alive = !session.ended && now < expires && now < session.closes;
-        let answer = self.api.refresh(&token).await;
+        let reply = self.api.refresh(&token).await;
         assert_eq!(
-            answer.is_ok(),
+            reply.is_ok(),
             alive && number >= session.presented,
             "token {number}"
         );
-        match answer {
+        match reply {
             Ok(response) => {
                 session.presented = number;
                 session.keep(number + 1, response, now);

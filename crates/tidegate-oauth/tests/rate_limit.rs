@@ -215,9 +215,9 @@ fn a_mailbox_gets_five_messages_an_hour_at_most() {
     let mut sent = Vec::new();
     for minute in 0..5 * 60 {
         let now = Timestamp::from_seconds(60 * minute);
-        let (after, answer) = AttemptCounter::count(counter, &limit, now);
+        let (after, response) = AttemptCounter::count(counter, &limit, now);
         counter = Some(after);
-        if answer == AttemptOutcome::Allowed {
+        if response == AttemptOutcome::Allowed {
             sent.push(minute);
         }
     }
@@ -242,9 +242,9 @@ fn a_counter_survives_any_number_of_attempts() {
     let mut now = Timestamp::from_seconds(0);
     let mut counter = None;
     for _ in 0..10_000 {
-        let (after, answer) = AttemptCounter::count(counter, &limit, now);
+        let (after, response) = AttemptCounter::count(counter, &limit, now);
         counter = Some(after);
-        if let AttemptOutcome::Refused { until } = answer {
+        if let AttemptOutcome::Refused { until } = response {
             assert!(until > now && until.since(now) <= limit.longest_delay);
             now = until;
         }

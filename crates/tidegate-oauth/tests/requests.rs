@@ -64,14 +64,14 @@ fn a_body_that_is_no_object_is_refused() {
 fn doubles_are_refused_in_every_request_known_or_not() {
     let doubled = |form: &[u8], name: &str| {
         let form = Parameters::from_form(form).unwrap();
-        for answer in [
+        for response in [
             TokenRequest::parse(&form, None).map(drop),
             GuestRequest::parse(&form, None).map(drop),
             DeviceRequest::parse(&form, None).map(drop),
             TokenManagementRequest::parse(&form, None).map(drop),
         ] {
-            let Err(Error::DuplicateParameter(named)) = answer else {
-                panic!("{name}: {answer:?}");
+            let Err(Error::DuplicateParameter(named)) = response else {
+                panic!("{name}: {response:?}");
             };
             assert_eq!(named, name);
         }

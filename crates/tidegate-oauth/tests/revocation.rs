@@ -167,8 +167,8 @@ async fn introspection_reports_other_tenants_tokens_as_inactive() {
     ];
     let parameters = tidegate_oauth::Parameters::from_pairs(pairs);
     let request = tidegate_oauth::TokenManagementRequest::parse(&parameters, None).unwrap();
-    let answer = api.issuer.introspect(request, HERE).await.unwrap();
-    assert_eq!(answer.to_json(), r#"{"active":false}"#);
+    let response = api.issuer.introspect(request, HERE).await.unwrap();
+    assert_eq!(response.to_json(), r#"{"active":false}"#);
 }
 
 #[tokio::test]
@@ -194,11 +194,11 @@ async fn introspection_needs_a_client_with_a_secret() {
         ("app", "the client is public"),
         ("server", "the client secret"),
     ] {
-        let answer = api
+        let response = api
             .issuer
             .introspect(about(client, &tokens.access_token), HERE)
             .await;
-        let error = answer.unwrap_err();
+        let error = response.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Client, "{client}");
         let text = error.description();
         assert!(text.contains(expected), "{client}: {text}");

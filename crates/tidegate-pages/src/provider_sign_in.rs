@@ -54,7 +54,7 @@ where
     let accounts = app.accounts().ok_or_else(ApiError::sign_up_closed)?;
     let back = callback(&context, provider);
     let brought = ProviderCallback {
-        answer: &context.query,
+        response: &context.query,
         cookie: context.cookie(),
         browser: context.browser.as_ref(),
     };

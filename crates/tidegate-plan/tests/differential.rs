@@ -250,19 +250,20 @@ async fn random_operations_equal_plain_sql() {
             below: (seed >= 400).then_some(1),
         };
         let sql = case.root();
-        let answer = fixture.run(&case.operation).await;
-        let answer = answer.unwrap_or_else(|error| panic!("{seed}: {}\n{error:?}", case.operation));
-        let (_, data) = answer.data.split_once("\":").unwrap();
+        let response = fixture.run(&case.operation).await;
+        let response =
+            response.unwrap_or_else(|error| panic!("{seed}: {}\n{error:?}", case.operation));
+        let (_, data) = response.data.split_once("\":").unwrap();
         let expected = fixture.sql(&format!("select {sql}")).await;
-        let (statement, operation) = (answer.texts.join(";\n"), &case.operation);
+        let (statement, operation) = (response.texts.join(";\n"), &case.operation);
         assert_eq!(
             data.strip_suffix('}').unwrap(),
             expected,
             "{seed}: {operation}\n{statement}"
         );
-        assert!(answer.truncated().is_empty());
+        assert!(response.truncated().is_empty());
         assert_eq!(
-            (answer.texts.len(), answer.pipelines),
+            (response.texts.len(), response.pipelines),
             (1, 1),
             "{operation}"
         );

@@ -16,9 +16,9 @@ async fn statements_are_those_of_the_golden_file() {
     let mut written = String::new();
     let golden = std::fs::read_to_string(GOLDEN).unwrap();
     for operation in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
-        let answer = fixture.run(operation).await.unwrap();
+        let response = fixture.run(operation).await.unwrap();
         let _ = writeln!(written, "> {operation}");
-        for text in answer.texts {
+        for text in response.texts {
             let _ = writeln!(written, "{text}");
         }
         written.push('\n');

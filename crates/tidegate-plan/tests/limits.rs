@@ -20,44 +20,44 @@ async fn fixture(name: &str) -> Fixture {
 #[tokio::test]
 async fn a_list_without_a_limit_has_the_default_and_says_what_it_lacks() {
     let fixture = fixture("plan_default").await;
-    let answer = fixture.run("artists { id }").await.unwrap();
-    assert_eq!(answer.data.matches("id").count(), 2);
-    assert_eq!(answer.truncated(), ["artists"]);
-    let answer = fixture.run("genres { code }").await.unwrap();
+    let response = fixture.run("artists { id }").await.unwrap();
+    assert_eq!(response.data.matches("id").count(), 2);
+    assert_eq!(response.truncated(), ["artists"]);
+    let response = fixture.run("genres { code }").await.unwrap();
     assert_eq!(
-        answer.data.matches("code").count(),
+        response.data.matches("code").count(),
         2,
         "exactly as many as there are"
     );
-    assert!(answer.truncated().is_empty());
+    assert!(response.truncated().is_empty());
 }
 
 #[tokio::test]
 async fn a_limit_that_the_request_gives_cuts_without_a_word_until_the_most() {
     let fixture = fixture("plan_given").await;
-    let answer = fixture.run(r#"tracks({"limit": 3}) { id }"#).await.unwrap();
+    let response = fixture.run(r#"tracks({"limit": 3}) { id }"#).await.unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         r#"{"tracks":[{"id":"100"},{"id":"101"},{"id":"102"}]}"#
     );
-    assert!(answer.truncated().is_empty());
-    let answer = fixture
+    assert!(response.truncated().is_empty());
+    let response = fixture
         .run(r#"tracks({"limit": 4, "offset": 1}) { id }"#)
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         r#"{"tracks":[{"id":"101"},{"id":"102"},{"id":"103"}]}"#
     );
-    assert_eq!(answer.truncated(), ["tracks"]);
-    let answer = fixture
+    assert_eq!(response.truncated(), ["tracks"]);
+    let response = fixture
         .run(r#"tracks({"limit": 4, "offset": 2}) { id }"#)
         .await
         .unwrap();
-    assert!(answer.truncated().is_empty(), "three are left");
-    let answer = fixture.run(r#"tracks({"limit": 0}) { id }"#).await.unwrap();
+    assert!(response.truncated().is_empty(), "three are left");
+    let response = fixture.run(r#"tracks({"limit": 0}) { id }"#).await.unwrap();
     assert_eq!(
-        (&*answer.data, answer.truncated().len()),
+        (&*response.data, response.truncated().len()),
         (r#"{"tracks":[]}"#, 0)
     );
     let huge = fixture
@@ -72,12 +72,12 @@ async fn each_nested_list_has_its_own_limit_and_path() {
     fixture.admin.batch_execute(more).await.unwrap();
     let mut fixture = fixture;
     fixture.limits = SMALL;
-    let answer = fixture
+    let response = fixture
         .run(r#"albums({"order": ["id"], "limit": 3}) { id tracks { id } }"#)
         .await
         .unwrap();
-    assert_eq!(answer.truncated(), ["albums.2.tracks"]);
-    let counts: Vec<_> = answer
+    assert_eq!(response.truncated(), ["albums.2.tracks"]);
+    let counts: Vec<_> = response
         .data
         .split("tracks")
         .skip(1)
@@ -86,39 +86,39 @@ async fn each_nested_list_has_its_own_limit_and_path() {
     assert_eq!(counts[0], 2 + 1, "two tracks and the next album");
     assert_eq!(counts[2], 2);
     assert_eq!(
-        answer.texts.len(),
+        response.texts.len(),
         2,
         "read again, each list with its limit: {:?}",
-        answer.texts
+        response.texts
     );
-    let answer = fixture
+    let response = fixture
         .run(r#"albums({"order": ["id"], "limit": 3}) { artists { albums({"limit": 9}) { tracks({"limit": 9, "where": {"id": {"gt": 199}}}) { id } } } }"#)
         .await
         .unwrap();
-    assert_eq!(answer.truncated(), ["albums.2.artists.albums.0.tracks"]);
+    assert_eq!(response.truncated(), ["albums.2.artists.albums.0.tracks"]);
 }
 
 #[tokio::test]
 async fn a_full_house_is_not_truncated() {
     let fixture = fixture("plan_full").await;
     // The shared limit of two lists of two is reached by two albums with two rows each.
-    let answer = fixture
+    let response = fixture
         .run(r#"albums({"order": ["id"], "where": {"id": {"in": [10, 12]}}}) { tracks { id } }"#)
         .await
         .unwrap();
-    assert!(answer.truncated().is_empty(), "{answer:?}");
-    assert_eq!(answer.texts.len(), 1, "not asked again");
+    assert!(response.truncated().is_empty(), "{response:?}");
+    assert_eq!(response.texts.len(), 1, "not asked again");
 }
 
 #[tokio::test]
 async fn groups_are_cut_at_the_most() {
     let fixture = fixture("plan_groups").await;
-    let answer = fixture
+    let response = fixture
         .run(r#"aggregate.tracks({"groupBy": ["id"]}) { id count }"#)
         .await
         .unwrap();
-    assert_eq!(answer.data.matches("count").count(), 3);
-    assert_eq!(answer.truncated(), ["tracks"]);
+    assert_eq!(response.data.matches("count").count(), 3);
+    assert_eq!(response.truncated(), ["tracks"]);
 }
 
 #[tokio::test]
@@ -168,22 +168,25 @@ async fn one_list_among_many_may_be_much_longer_than_the_others() {
         insert into c select i, case when i < 80000 then 150 else i % 300 + 1 end from generate_series(1, 80599) i;
         create index on c (p_id)";
     let fixture = Fixture::new("plan_long", setup).await;
-    let answer = fixture
+    let response = fixture
         .run(r#"p({"order": ["id"]}) { id c({"order": ["id desc"]}) { id } }"#)
         .await
         .unwrap();
     assert_eq!(
-        answer.texts.len(),
+        response.texts.len(),
         2,
         "the first has too many rows, the second a limit for each list"
     );
-    assert_eq!(answer.truncated(), ["p.149.c"]);
-    assert_eq!(answer.data.matches('{').count(), 1 + 300 + 1_000 + 299 * 2);
+    assert_eq!(response.truncated(), ["p.149.c"]);
+    assert_eq!(
+        response.data.matches('{').count(),
+        1 + 300 + 1_000 + 299 * 2
+    );
     assert!(
-        answer
+        response
             .data
             .contains(r#"{"id":"300","c":[{"id":"80399"},{"id":"80099"}]}"#),
         "{}",
-        answer.data.len()
+        response.data.len()
     );
 }

@@ -38,15 +38,15 @@ async fn hostile_texts_are_names_and_values_and_nothing_else() {
         format!(r#"insert.`child of`({{"data": {{"v": {value}}}}}) {{ v }}"#),
         format!(r#"delete.`child of`({{"where": {{"v": {value}}}}}) {{ v }}"#),
     ] {
-        let answer = fixture.run(&text).await.unwrap();
-        let parsed: serde_json::Value = serde_json::from_str(&answer.data).unwrap();
+        let response = fixture.run(&text).await.unwrap();
+        let parsed: serde_json::Value = serde_json::from_str(&response.data).unwrap();
         for row in parsed["child of"].as_array().unwrap() {
             assert!(row["v"] == value || row["v"] == "c", "{text}: {row}");
         }
         assert!(
-            !answer.texts.concat().contains("drop table t; --\\\\"),
+            !response.texts.concat().contains("drop table t; --\\\\"),
             "{:?}",
-            answer.texts
+            response.texts
         );
     }
     assert_eq!(

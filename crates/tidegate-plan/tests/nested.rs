@@ -129,8 +129,8 @@ async fn a_document_is_one_round_trip() {
             2,
         ),
     ] {
-        let answer = fixture.run(operation).await.unwrap();
-        let sent = (answer.texts.len(), answer.pipelines);
+        let response = fixture.run(operation).await.unwrap();
+        let sent = (response.texts.len(), response.pipelines);
         assert_eq!(sent, (statements, 1), "{operation}");
     }
 }
@@ -159,11 +159,11 @@ async fn keys_that_inheritance_repeats_do_not_repeat_lists() {
         create table c (id int primary key, p_id int references p);
         insert into p values (1), (2); insert into p2 values (1); insert into c values (1, 1), (2, 1), (3, 2)";
     let fixture = Fixture::new("plan_nested_inherit", setup).await;
-    let answer = fixture.run(r#"p({"order": ["id"]}) { id c({"order": ["id"]}) { id } }"#);
-    let answer = answer.await.unwrap();
+    let response = fixture.run(r#"p({"order": ["id"]}) { id c({"order": ["id"]}) { id } }"#);
+    let response = response.await.unwrap();
     let list = r#"{"id":"1","c":[{"id":"1"},{"id":"2"}]}"#;
     let expected = format!(r#"{{"p":[{list},{list},{{"id":"2","c":[{{"id":"3"}}]}}]}}"#);
-    assert_eq!((answer.data, answer.pipelines), (expected, 2));
+    assert_eq!((response.data, response.pipelines), (expected, 2));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use crate::fixture::Fixture;
 #[tokio::test]
 async fn rows_come_with_their_relationships_at_any_depth() {
     let fixture = Fixture::new("plan_depth", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(
             r#"artists({"order": ["id"]}) { id name albums({"order": ["id"]}) {
             title tracks({"order": ["id"]}) { id genres { code } } } }"#,
@@ -14,7 +14,7 @@ async fn rows_come_with_their_relationships_at_any_depth() {
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         concat!(
             r#"{"artists":[{"id":"1","name":"Björk","albums":["#,
             r#"{"title":"Debut","tracks":[{"id":"100","genres":{"code":"pop"}},"#,
@@ -26,19 +26,19 @@ async fn rows_come_with_their_relationships_at_any_depth() {
             r#"{"id":"3","name":"Can","albums":[]}]}"#,
         )
     );
-    assert_eq!(answer.texts.len(), 1, "{:?}", answer.texts);
+    assert_eq!(response.texts.len(), 1, "{:?}", response.texts);
 }
 
 #[tokio::test]
 async fn one_list_is_one_statement_and_needs_no_transaction() {
     let fixture = Fixture::new("plan_single", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(r#"artists({"where": {"id": 1}}) { name }"#)
         .await
         .unwrap();
-    assert_eq!(answer.data, r#"{"artists":[{"name":"Björk"}]}"#);
+    assert_eq!(response.data, r#"{"artists":[{"name":"Björk"}]}"#);
     assert_eq!(
-        answer.texts,
+        response.texts,
         [
             r#"select t0."name" from "public"."artists" t0 where t0."id" operator(pg_catalog.=) $1::pg_catalog."int4""#
         ],
@@ -51,7 +51,7 @@ async fn one_list_is_one_statement_and_needs_no_transaction() {
 #[tokio::test]
 async fn rows_by_key_share_a_statement() {
     let fixture = Fixture::new("plan_shared", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(
             r#"a: artists({"where": {"id": 1}}) { name } b: tracks({"where": {"id": 100}}) {
             bytes albums { title } title } c: artists({"where": {"id": 99}}) { id name }
@@ -60,20 +60,20 @@ async fn rows_by_key_share_a_statement() {
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         concat!(
             r#"{"a":[{"name":"Björk"}],"#,
             r#""b":[{"bytes":"9007199254740993","albums":{"title":"Debut"},"title":"Human Behaviour"}],"#,
             r#""c":[],"d":[{"code":"el"},{"code":"pop"}],"e":[{"country":"IS","id":"1"}]}"#,
         )
     );
-    assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
+    assert_eq!(response.texts.len(), 2, "{:?}", response.texts);
 }
 
 #[tokio::test]
 async fn to_one_relationships_are_joined_and_nest() {
     let fixture = Fixture::new("plan_one", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(
             r#"tracks({"order": ["id"], "limit": 4}) {
             id albums { title artists { name __typename } } }"#,
@@ -81,7 +81,7 @@ async fn to_one_relationships_are_joined_and_nest() {
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         concat!(
             r#"{"tracks":[{"id":"100","albums":{"title":"Debut","artists":{"name":"Björk","__typename":"Artists"}}},"#,
             r#"{"id":"101","albums":{"title":"Debut","artists":{"name":"Björk","__typename":"Artists"}}},"#,
@@ -89,7 +89,7 @@ async fn to_one_relationships_are_joined_and_nest() {
             r#"{"id":"103","albums":{"title":"Moon Safari","artists":{"name":"Air \"quoted\" \\ back","__typename":"Artists"}}}]}"#,
         )
     );
-    assert_eq!(answer.texts.len(), 1);
+    assert_eq!(response.texts.len(), 1);
     let orphan =
         fixture.data(r#"albums({"where": {"id": 13}}) { artists { name albums { id } } }"#);
     assert_eq!(orphan.await, r#"{"albums":[{"artists":null}]}"#);
@@ -170,12 +170,12 @@ async fn equal_shapes_are_equal_texts_whatever_the_values() {
 #[tokio::test]
 async fn several_roots_stand_in_their_order() {
     let fixture = Fixture::new("plan_roots", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(r#"b: genres({"order": ["code"]}) { code } a: aggregate.tracks { count }"#)
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         r#"{"b":[{"code":"el"},{"code":"pop"}],"a":[{"count":5}]}"#
     );
 }
@@ -236,10 +236,10 @@ async fn aggregates_count_and_group() {
 #[tokio::test]
 async fn a_sum_that_is_no_number_is_null_with_its_path() {
     let fixture = Fixture::new("plan_no_sum", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run("n: aggregate.tracks { s: sum { seconds } count }")
         .await
         .unwrap();
-    assert_eq!(answer.data, r#"{"n":[{"s":{"seconds":null},"count":5}]}"#);
-    assert_eq!(answer.field_errors(), ["n.0.s.seconds"]);
+    assert_eq!(response.data, r#"{"n":[{"s":{"seconds":null},"count":5}]}"#);
+    assert_eq!(response.field_errors(), ["n.0.s.seconds"]);
 }

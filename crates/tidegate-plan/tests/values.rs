@@ -19,9 +19,9 @@ async fn shown(fixture: &Fixture, sql: &str, fields: &str) -> (String, Vec<Strin
         .batch_execute(&format!("delete from zoo; {sql}"))
         .await
         .unwrap();
-    let answer = fixture.run(&format!("zoo {{ {fields} }}")).await.unwrap();
-    let field_errors = answer.field_errors();
-    let data = answer
+    let response = fixture.run(&format!("zoo {{ {fields} }}")).await.unwrap();
+    let field_errors = response.field_errors();
+    let data = response
         .data
         .strip_prefix(r#"{"zoo":["#)
         .unwrap()
@@ -122,27 +122,27 @@ async fn null_goes_up_from_values_that_may_not_be_null() {
         insert into a values (1, 'NaN'), (2, 2); insert into b values (1, 1, 'NaN'), (2, 2, 0);
         insert into c values (1, 1, 'NaN', '{}'), (2, 1, 1, '{NaN}'), (3, 2, 1, '{{1}}')";
     let fixture = Fixture::new("plan_up", setup).await;
-    let answer = fixture
+    let response = fixture
         .run(r#"c({"order": ["id"]}) { id h hs }"#)
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         r#"{"c":[null,{"id":"2","h":1,"hs":[null]},null]}"#
     );
-    assert_eq!(answer.field_errors(), ["c.0.h", "c.1.hs.0", "c.2.hs"]);
-    let answer = fixture
+    assert_eq!(response.field_errors(), ["c.0.h", "c.1.hs.0", "c.2.hs"]);
+    let response = fixture
         .run(r#"b({"order": ["id"]}) { before: id a { id f b { id } } g c({"order": ["id"]}) { h } after: id }"#)
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         concat!(
             r#"{"b":[{"before":"1","a":null,"g":null,"c":[null,{"h":1}],"after":"1"},"#,
             r#"{"before":"2","a":{"id":"2","f":2,"b":[{"id":"2"}]},"g":0,"c":[{"h":1}],"after":"2"}]}"#
         )
     );
-    let mut field_errors = answer.field_errors();
+    let mut field_errors = response.field_errors();
     field_errors.sort();
     assert_eq!(field_errors, ["b.0.a.f", "b.0.c.0.h", "b.0.g"]);
 }

@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 #[tokio::test]
 async fn one_row_goes_in_and_comes_back_with_its_relationships() {
     let fixture = Fixture::new("plan_insert", MUSIC).await;
-    let answer = fixture
+    let response = fixture
         .run(
             r#"insert.albums({"data": {"artist_id": 3, "title": "Tago Mago", "price": "12.345"}}) {
             id title price released artists { name albums { title } } tracks { id } }"#,
@@ -17,10 +17,10 @@ async fn one_row_goes_in_and_comes_back_with_its_relationships() {
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         r#"{"albums":[{"id":"1","title":"Tago Mago","price":"12.35","released":null,"artists":{"name":"Can","albums":[{"title":"Tago Mago"}]},"tracks":[]}]}"#
     );
-    assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
+    assert_eq!(response.texts.len(), 2, "{:?}", response.texts);
     let alone = fixture
         .run(r#"insert.genres({"data": {"code": "x"}}) { code }"#)
         .await
@@ -36,7 +36,7 @@ async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
         b int[] default '{7}', r int4range, j jsonb, p point, m numeric)",
     )
     .await;
-    let answer = fixture
+    let response = fixture
         .run(r#"insert.t({"objects": [
             {"id": 5, "a": null},
             {"id": 4},
@@ -48,7 +48,7 @@ async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
         .await
         .unwrap();
     assert_eq!(
-        answer.data,
+        response.data,
         concat!(
             r#"{"t":[{"id":"5","a":null,"b":[7],"r":null,"j":null,"p":null,"m":null},"#,
             r#"{"id":"4","a":"d","b":[7],"r":null,"j":null,"p":null,"m":null},"#,
@@ -60,10 +60,10 @@ async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
         )
     );
     assert_eq!(
-        answer.texts.len(),
+        response.texts.len(),
         3,
         "one statement for each set of columns: {:?}",
-        answer.texts
+        response.texts
     );
     let defaults = fixture
         .refusal(r#"insert.t({"objects": [{}, {}]}) { id }"#)
@@ -156,12 +156,12 @@ async fn relationships_of_written_rows_are_read_by_one_statement() {
         let update = format!(
             r#"update.albums({{"where": {{"id": {{"in": [{ids}]}}}}, "data": {{"price": 1}}}}) {selection}"#
         );
-        let answer = fixture.run(&update).await.unwrap();
-        assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
+        let response = fixture.run(&update).await.unwrap();
+        assert_eq!(response.texts.len(), 2, "{:?}", response.texts);
         let read = format!(
             r#"albums({{"where": {{"id": {{"in": [{ids}]}}}}, "order": ["id"]}}) {selection}"#
         );
-        assert_eq!(answer.data, fixture.data(&read).await);
+        assert_eq!(response.data, fixture.data(&read).await);
     }
     let none = r#"update.albums({"where": {"id": 99}, "data": {"price": 1}}) { id tracks { id } }"#;
     assert_eq!(fixture.run(none).await.unwrap().texts.len(), 1);

@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     };
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        let answer = match Payload::parse(line.as_bytes(), Limits::default()) {
+        let response = match Payload::parse(line.as_bytes(), Limits::default()) {
             Err(reply) => reply.into_bytes(),
             Ok(payload) => {
                 let mut out = OutputBuffer::new(1 << 20);
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
                 out.into_bytes()
             }
         };
-        println!("{}", String::from_utf8_lossy(&answer));
+        println!("{}", String::from_utf8_lossy(&response));
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ async fn attempt(
         author: author(&bound),
         ..context.options
     };
-    let answer = BatchResponse::new(out);
+    let response = BatchResponse::new(out);
     let (mut statements, mut sinks) = (Vec::new(), Vec::new());
     for (call, bound) in calls.iter().zip(bound) {
         let BoundCall {
@@ -96,7 +96,7 @@ async fn attempt(
         statements.push(statement);
         sinks.push(call.id.map(|id| {
             let result = ResultWriter::new(writer, format);
-            CallSink::new(&answer, id, result)
+            CallSink::new(&response, id, result)
         }));
     }
     let mut silence: Vec<_> = sinks.iter().map(|_| Discard).collect();
@@ -116,7 +116,7 @@ async fn attempt(
     let running = executor.pipeline(context.principal, pipeline, &options);
     let ran = running.await;
     ran.map_err(failure)?;
-    answer.end();
+    response.end();
     Ok(())
 }
 

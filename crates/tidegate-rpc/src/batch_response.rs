@@ -40,7 +40,7 @@ impl<'a> BatchResponse<'a> {
 
 /// A sink that writes the response to one call of the batch.
 pub(crate) struct CallSink<'a, 'o> {
-    answer: &'a BatchResponse<'o>,
+    response: &'a BatchResponse<'o>,
     id: Id<'a>,
     result: ResultWriter,
     /// Whether the result has columns. A result without columns is not checked against the limit on
@@ -50,9 +50,9 @@ pub(crate) struct CallSink<'a, 'o> {
 }
 
 impl<'a, 'o> CallSink<'a, 'o> {
-    pub(crate) fn new(answer: &'a BatchResponse<'o>, id: Id<'a>, result: ResultWriter) -> Self {
+    pub(crate) fn new(response: &'a BatchResponse<'o>, id: Id<'a>, result: ResultWriter) -> Self {
         Self {
-            answer,
+            response,
             id,
             result,
             has_columns: false,
@@ -70,7 +70,7 @@ impl<'a, 'o> CallSink<'a, 'o> {
 impl RowSink for CallSink<'_, '_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.has_columns = !columns.is_empty();
-        let mut written = self.answer.lock();
+        let mut written = self.response.lock();
         let ResponseState { out, list } = &mut *written;
         list.separate(out.bytes());
         reply::begin_result(self.id, out.bytes());
@@ -79,7 +79,7 @@ impl RowSink for CallSink<'_, '_> {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        let mut written = self.answer.lock();
+        let mut written = self.response.lock();
         self.result.row(row, written.out.bytes())?;
         written.out.check()?;
         Ok(Flow::Continue)
@@ -90,7 +90,7 @@ impl RowSink for CallSink<'_, '_> {
     }
 
     fn end(&mut self, completion: Completion) -> Result<()> {
-        let mut written = self.answer.lock();
+        let mut written = self.response.lock();
         self.result.finish(completion, written.out.bytes())?;
         written.out.bytes().extend_from_slice(b"}");
         self.check(&mut written)

@@ -68,15 +68,15 @@ async fn a_batch_is_one_transaction_with_responses_in_order() {
 #[tokio::test]
 async fn a_batch_of_one_has_an_array_of_one() {
     let fixture = fixture().await;
-    let answer = fixture
+    let reply = fixture
         .response(&batch(&[call("insert", r#"{"a":1}"#, 1)]))
         .await;
     assert_eq!(
-        answer,
+        reply,
         r#"[{"jsonrpc":"2.0","id":1,"result":{"schema":{},"data":[],"affected_rows":1}}]"#
     );
-    let answer = fixture.response(&batch(&[call("divide", "{}", 1)])).await;
-    assert_eq!(answer, format!("[{}]", error(DIVIDED, 1)));
+    let reply = fixture.response(&batch(&[call("divide", "{}", 1)])).await;
+    assert_eq!(reply, format!("[{}]", error(DIVIDED, 1)));
 }
 
 #[tokio::test]
@@ -214,9 +214,9 @@ async fn a_commit_that_postgresql_refuses_is_the_cause_for_all() {
 #[tokio::test]
 async fn a_commit_without_a_response_claims_nothing() {
     let fixture = fixture().await;
-    let (answer, outcome) = fixture.outcome(&batch(&[call("lost", "{}", 1)])).await;
+    let (response, outcome) = fixture.outcome(&batch(&[call("lost", "{}", 1)])).await;
     let doubt = r#"{"code":-32603,"message":"Internal error","data":{"message":"it is not known whether the batch was committed"}}"#;
-    assert_eq!(answer, batch(&[error(doubt, 1)]));
+    assert_eq!(response, batch(&[error(doubt, 1)]));
     assert!(matches!(outcome.errors[..], [Error::InDoubt(_)]));
 }
 
@@ -241,9 +241,9 @@ async fn equal_ids_are_no_concern_of_the_server() {
 async fn a_batch_that_others_stood_in_the_way_of_is_run_once_more() {
     let fixture = fixture().await;
     let message = batch(&[call("date", "{}", 1), call("conflict", "{}", 2)]);
-    let answer = fixture.response(&message).await;
-    assert!(answer.contains(r#""sqlstate":"40001""#), "{answer}");
-    assert!(answer.contains(r#""retryable":true"#), "{answer}");
+    let reply = fixture.response(&message).await;
+    assert!(reply.contains(r#""sqlstate":"40001""#), "{reply}");
+    assert!(reply.contains(r#""retryable":true"#), "{reply}");
     let once = [
         "music/alice: pipeline",
         "select date",
@@ -303,11 +303,11 @@ async fn a_batch_that_is_too_large_has_no_partial_response() {
         .dispatcher
         .dispatch(&context, &payload, &mut out)
         .await;
-    let answer = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    let response = String::from_utf8(out.into_bytes().to_vec()).unwrap();
     assert!(
-        answer.starts_with(&format!("[{}", rolled_back(1))),
-        "{answer}"
+        response.starts_with(&format!("[{}", rolled_back(1))),
+        "{response}"
     );
-    assert!(answer.contains("larger than 100 bytes"), "{answer}");
+    assert!(response.contains("larger than 100 bytes"), "{response}");
     assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
 }

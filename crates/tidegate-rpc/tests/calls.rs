@@ -45,10 +45,10 @@ async fn a_call_runs_as_its_caller_in_a_transaction_of_its_own() {
 async fn methods_of_another_tenant_are_not_found() {
     let mut fixture = fixture().await;
     fixture.who = principal("films");
-    let answer = fixture.response(&call("date", "{}")).await;
+    let reply = fixture.response(&call("date", "{}")).await;
     assert!(
-        answer.contains(r#""code":-32601,"message":"Method not found"}"#),
-        "{answer}"
+        reply.contains(r#""code":-32601,"message":"Method not found"}"#),
+        "{reply}"
     );
     assert!(fixture.executor.ran().is_empty());
 }
@@ -56,11 +56,11 @@ async fn methods_of_another_tenant_are_not_found() {
 #[tokio::test]
 async fn several_sets_are_one_statement_and_one_result() {
     let fixture = fixture().await;
-    let answer = fixture
+    let reply = fixture
         .response(&call("echo", r#"[{"a":1,"b":"x"},{"b":null,"a":2}]"#))
         .await;
     assert_eq!(
-        answer,
+        reply,
         result(
             r#"{"schema":{"a":{"type":"json","array":false},"b":{"type":"json","array":false}},"data":[{"a":1,"b":"x"},{"a":2,"b":null}]}"#
         )
@@ -73,12 +73,12 @@ async fn several_sets_are_one_statement_and_one_result() {
 
 #[tokio::test]
 async fn the_rows_written_are_summed_over_the_sets() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(&call("insert", r#"[{"a":1},{"a":2},{"a":3}]"#))
         .await;
     assert_eq!(
-        answer,
+        reply,
         result(r#"{"schema":{},"data":[],"affected_rows":3}"#)
     );
 }
@@ -148,12 +148,12 @@ async fn a_parameter_that_is_missing_extra_or_given_twice_is_named() {
 
 #[tokio::test]
 async fn a_value_that_postgresql_cannot_read_is_a_wrong_parameter() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(&call("unreadable", r#"[{"a":1},{"a":"x"}]"#))
         .await;
     assert_eq!(
-        answer,
+        reply,
         invalid(
             r#"{"sqlstate":"22P02","message":"what PostgreSQL said","detail":"more","constraint":"albums_price_check","parameter":"a","place":"params[1].a"}"#
         )
@@ -173,9 +173,9 @@ async fn a_value_that_we_cannot_convert_is_a_wrong_parameter() {
 
 #[tokio::test]
 async fn an_error_at_run_time_says_what_postgresql_says_and_nothing_of_the_half_result() {
-    let answer = fixture().await.response(&call("divide", "{}")).await;
+    let reply = fixture().await.response(&call("divide", "{}")).await;
     assert_eq!(
-        answer,
+        reply,
         internal(
             r#"{"sqlstate":"22012","message":"what PostgreSQL said","detail":"more","constraint":"albums_price_check"}"#
         )
@@ -193,8 +193,8 @@ async fn what_may_work_later_is_retryable() {
         let data = format!(r#"{{"message":"{message}","retryable":true}}"#);
         assert_eq!(fixture.response(&call(method, "{}")).await, internal(&data));
     }
-    let answer = fixture.response(&call("conflict", "{}")).await;
-    assert!(answer.contains(r#""sqlstate":"40001""#) && answer.contains(r#""retryable":true"#));
+    let reply = fixture.response(&call("conflict", "{}")).await;
+    assert!(reply.contains(r#""sqlstate":"40001""#) && reply.contains(r#""retryable":true"#));
 }
 
 #[tokio::test]
@@ -207,21 +207,21 @@ async fn errors_of_the_definition_are_reported_as_such() {
         ("letters", "{}", "type_formats.nowhere"),
         ("nodatabase", "{}", "the database is not there"),
     ] {
-        let answer = fixture.response(&call(method, params)).await;
+        let reply = fixture.response(&call(method, params)).await;
         assert!(
-            answer.contains(r#""code":-32603,"message":"Internal error""#),
-            "{answer}"
+            reply.contains(r#""code":-32603,"message":"Internal error""#),
+            "{reply}"
         );
-        assert!(answer.contains(named), "{answer}");
+        assert!(reply.contains(named), "{reply}");
     }
 }
 
 #[tokio::test]
 async fn an_internal_error_is_logged_and_not_shown() {
     let fixture = fixture().await;
-    let (answer, outcome) = fixture.outcome(&call("internal", "{}")).await;
+    let (response, outcome) = fixture.outcome(&call("internal", "{}")).await;
     assert_eq!(
-        answer,
+        response,
         r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":1}"#
     );
     assert!(matches!(
@@ -333,8 +333,8 @@ async fn a_method_that_was_dropped_is_not_found_by_the_next_call() {
         .remove(&tenant, owner, &["date"])
         .await
         .unwrap();
-    let answer = fixture.response(&call("date", "{}")).await;
-    assert!(answer.contains("-32601"), "{answer}");
+    let reply = fixture.response(&call("date", "{}")).await;
+    assert!(reply.contains("-32601"), "{reply}");
 }
 
 #[test]

@@ -10,16 +10,15 @@ const ROLLED_BACK: &str = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"
 
 #[tokio::test]
 async fn a_call_with_positional_parameters() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(r#"{"jsonrpc": "2.0", "method": "echo", "params": [42, 23], "id": 1}"#)
         .await;
     assert!(
-        answer
-            .starts_with(r#"{"jsonrpc":"2.0","error":{"code":-32602,"message":"Invalid params","#)
+        reply.starts_with(r#"{"jsonrpc":"2.0","error":{"code":-32602,"message":"Invalid params","#)
     );
-    assert!(answer.contains("params[0]"), "{answer}");
-    assert!(answer.ends_with(r#","id":1}"#));
+    assert!(reply.contains("params[0]"), "{reply}");
+    assert!(reply.ends_with(r#","id":1}"#));
 }
 
 #[tokio::test]
@@ -54,12 +53,12 @@ async fn a_notification_runs_and_has_no_response() {
 
 #[tokio::test]
 async fn a_method_that_there_is_not() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(r#"{"jsonrpc": "2.0", "method": "foobar", "id": "1"}"#)
         .await;
     assert_eq!(
-        answer,
+        reply,
         r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":"1"}"#
     );
 }
@@ -79,44 +78,44 @@ async fn text_that_is_no_json() {
         "[1,]",
         "{} {}",
     ] {
-        let answer = fixture.response(message).await;
+        let reply = fixture.response(message).await;
         let expected = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error","#;
-        assert!(answer.starts_with(expected), "{message}: {answer}");
-        assert!(answer.ends_with(r#","id":null}"#), "{message}: {answer}");
+        assert!(reply.starts_with(expected), "{message}: {reply}");
+        assert!(reply.ends_with(r#","id":null}"#), "{message}: {reply}");
     }
 }
 
 #[tokio::test]
 async fn a_request_object_with_a_wrong_member() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(r#"{"jsonrpc": "2.0", "method": 1, "params": "bar"}"#)
         .await;
-    assert!(answer.starts_with(INVALID), "{answer}");
-    assert!(answer.ends_with(r#""id":null}"#));
+    assert!(reply.starts_with(INVALID), "{reply}");
+    assert!(reply.ends_with(r#""id":null}"#));
 }
 
 #[tokio::test]
 async fn an_empty_array() {
-    let answer = fixture().await.response("[]").await;
-    assert!(answer.starts_with(INVALID), "{answer}");
-    assert!(answer.ends_with(r#""id":null}"#));
+    let reply = fixture().await.response("[]").await;
+    assert!(reply.starts_with(INVALID), "{reply}");
+    assert!(reply.ends_with(r#""id":null}"#));
 }
 
 #[tokio::test]
 async fn a_batch_of_one_that_is_no_request_object() {
-    let answer = fixture().await.response("[1]").await;
-    assert!(answer.starts_with(&format!("[{INVALID}")), "{answer}");
-    assert_eq!(answer.matches(r#""id":null}"#).count(), 1);
-    assert!(answer.ends_with(r#""id":null}]"#));
+    let reply = fixture().await.response("[1]").await;
+    assert!(reply.starts_with(&format!("[{INVALID}")), "{reply}");
+    assert_eq!(reply.matches(r#""id":null}"#).count(), 1);
+    assert!(reply.ends_with(r#""id":null}]"#));
 }
 
 #[tokio::test]
 async fn a_batch_of_three_that_are_no_request_objects() {
-    let answer = fixture().await.response("[1,2,3]").await;
-    assert!(answer.starts_with(&format!("[{INVALID}")), "{answer}");
-    assert_eq!(answer.matches(INVALID).count(), 3);
-    assert_eq!(answer.matches(r#""id":null}"#).count(), 3);
+    let reply = fixture().await.response("[1,2,3]").await;
+    assert!(reply.starts_with(&format!("[{INVALID}")), "{reply}");
+    assert_eq!(reply.matches(INVALID).count(), 3);
+    assert_eq!(reply.matches(r#""id":null}"#).count(), 3);
 }
 
 #[tokio::test]
@@ -130,15 +129,15 @@ async fn a_batch_of_everything_runs_nothing() {
         {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"},
         {"jsonrpc": "2.0", "method": "nothing", "id": "9"}
     ]"#;
-    let answer = fixture.response(message).await;
-    let starts = answer.starts_with(&format!(
+    let reply = fixture.response(message).await;
+    let starts = reply.starts_with(&format!(
         "[{ROLLED_BACK}\"1\"}},{ROLLED_BACK}\"2\"}},{INVALID}"
     ));
-    assert!(starts, "{answer}");
-    let ends = answer.ends_with(&format!(
+    assert!(starts, "{reply}");
+    let ends = reply.ends_with(&format!(
         "\"id\":null}},{ROLLED_BACK}\"5\"}},{ROLLED_BACK}\"9\"}}]"
     ));
-    assert!(ends, "{answer}");
+    assert!(ends, "{reply}");
     assert!(fixture.executor.ran().is_empty());
 }
 

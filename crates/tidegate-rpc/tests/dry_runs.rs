@@ -87,9 +87,9 @@ async fn notifications_are_described_in_silence() {
 
 #[tokio::test]
 async fn a_format_that_fits_nothing_is_named() {
-    let answer = fixture().await.dry(&call("letters")).await;
-    assert!(answer.contains(r#""code":-32603"#), "{answer}");
-    assert!(answer.contains("type_formats.nowhere"), "{answer}");
+    let response = fixture().await.dry(&call("letters")).await;
+    assert!(response.contains(r#""code":-32603"#), "{response}");
+    assert!(response.contains("type_formats.nowhere"), "{response}");
 }
 
 #[tokio::test]

@@ -24,14 +24,14 @@ async fn an_id_of_every_kind_comes_back_as_it_was_written() {
         "123456789012345678901234567890.000000000000000000001",
     ] {
         let message = format!(r#"{{"id":{id},"method":"date","jsonrpc":"2.0"}}"#);
-        let answer = fixture.response(&message).await;
+        let reply = fixture.response(&message).await;
         let expected = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"schema":{{"d":{{"type":"date","array":false}}}},"data":[{{"d":"02.01.2000"}}]}}}}"#
         );
-        assert_eq!(answer, expected);
+        assert_eq!(reply, expected);
         let message = format!(r#"{{"id":{id},"method":"unknown","jsonrpc":"2.0"}}"#);
-        let answer = fixture.response(&message).await;
-        assert!(answer.ends_with(&format!(r#","id":{id}}}"#)), "{answer}");
+        let reply = fixture.response(&message).await;
+        assert!(reply.ends_with(&format!(r#","id":{id}}}"#)), "{reply}");
     }
 }
 
@@ -69,21 +69,24 @@ fn a_wrong_type_of_every_member_is_an_invalid_request() {
             "twice",
         ),
     ] {
-        let answer = refusal(message);
+        let response = refusal(message);
         let expected = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request","#;
-        assert!(answer.starts_with(expected), "{message}: {answer}");
-        assert!(answer.ends_with(r#","id":null}"#), "{message}: {answer}");
-        assert!(answer.contains(named), "{message}: {answer}");
+        assert!(response.starts_with(expected), "{message}: {response}");
+        assert!(
+            response.ends_with(r#","id":null}"#),
+            "{message}: {response}"
+        );
+        assert!(response.contains(named), "{message}: {response}");
     }
 }
 
 #[tokio::test]
 async fn unknown_members_are_ignored_and_escaped_names_are_names() {
-    let answer = fixture()
+    let reply = fixture()
         .await
         .response(r#"{"x":1,"\ud800":2,"x":3,"json\u0072pc":"2\u002e0","m\u0065thod":"d\u0061te","id":1}"#)
         .await;
-    assert!(answer.contains("02.01.2000"), "{answer}");
+    assert!(reply.contains("02.01.2000"), "{reply}");
 }
 
 #[tokio::test]
@@ -162,11 +165,11 @@ async fn a_thousand_calls_are_answered_in_order() {
         format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{{"a":{id},"b":0}},"id":{id}}}"#)
     });
     let message = format!("[{}]", calls.collect::<Vec<_>>().join(","));
-    let answer: Vec<serde_json::Value> =
+    let reply: Vec<serde_json::Value> =
         serde_json::from_str(&fixture.response(&message).await).unwrap();
-    assert_eq!(answer.len(), 1_000);
-    for (id, answer) in answer.iter().enumerate() {
-        assert_eq!(answer["id"], id);
-        assert_eq!(answer["result"]["data"][0]["a"], id);
+    assert_eq!(reply.len(), 1_000);
+    for (id, reply) in reply.iter().enumerate() {
+        assert_eq!(reply["id"], id);
+        assert_eq!(reply["result"]["data"][0]["a"], id);
     }
 }

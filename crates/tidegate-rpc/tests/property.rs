@@ -5,11 +5,14 @@ use tidegate_rpc::{Limits, Payload};
 
 fn check(text: &[u8]) {
     if let Err(reply) = Payload::parse(text, Limits::default()) {
-        let answer: serde_json::Value = serde_json::from_slice(reply.as_bytes()).unwrap();
-        let answers = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);
-        for answer in answers {
-            assert_eq!(answer["jsonrpc"], "2.0");
-            assert!(answer["error"]["code"].is_i64());
+        let response: serde_json::Value = serde_json::from_slice(reply.as_bytes()).unwrap();
+        let responses = response
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![response]);
+        for response in responses {
+            assert_eq!(response["jsonrpc"], "2.0");
+            assert!(response["error"]["code"].is_i64());
         }
     }
 }

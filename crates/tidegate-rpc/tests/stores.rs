@@ -89,11 +89,11 @@ const CALL: &str = r#"{"jsonrpc":"2.0","method":"date","id":1}"#;
 async fn a_store_that_is_away_fails_calls_that_may_be_repeated() {
     let fixture = without_store(true).await;
     let expected = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error","data":{"message":"the method could not be looked up","retryable":true}},"id":1}"#;
-    let (answer, outcome) = fixture.outcome(CALL).await;
-    assert_eq!(answer, expected);
+    let (response, outcome) = fixture.outcome(CALL).await;
+    assert_eq!(response, expected);
     assert!(matches!(outcome.errors[..], [Error::Registry(_)]));
-    let (answer, outcome) = fixture.outcome(&format!("[{CALL},{CALL}]")).await;
-    assert_eq!(answer, format!("[{expected},{expected}]"));
+    let (response, outcome) = fixture.outcome(&format!("[{CALL},{CALL}]")).await;
+    assert_eq!(response, format!("[{expected},{expected}]"));
     assert!(matches!(outcome.errors[..], [Error::Registry(_)]));
     assert_eq!(fixture.dry(CALL).await, expected);
 }

@@ -115,9 +115,9 @@ async fn main() -> Result<()> {
         body.len()
     );
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    writeln!(std::io::stdout(), "{answer}")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    writeln!(std::io::stdout(), "{response}")?;
     drop(stop);
     server.await?
 }

@@ -135,13 +135,13 @@ impl Collector {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|_| OtlpError::Address(self.path.clone()))?;
-        let answer = async {
-            let answer = sender
+        let response = async {
+            let response = sender
                 .send_request(request)
                 .await
                 .map_err(|_| OtlpError::Silent)?;
-            let status = answer.status();
-            let _ = answer.into_body().collect().await;
+            let status = response.status();
+            let _ = response.into_body().collect().await;
             if status.is_success() {
                 Ok(())
             } else {
@@ -149,7 +149,7 @@ impl Collector {
             }
         };
         tokio::select! {
-            answer = answer => answer,
+            response = response => response,
             _ = connection => Err(OtlpError::Silent),
         }
     }

@@ -280,12 +280,12 @@ fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
 /// Waits for the response. If `answer` panics, returns a response with status 500 and the id of the
 /// request.
 async fn catch_panic(
-    answer: impl Future<Output = Response<Body>>,
+    response: impl Future<Output = Response<Body>>,
     id: &HeaderValue,
 ) -> Response<Body> {
     // `AssertUnwindSafe` is sound, because the future is dropped after a panic and its inconsistent
     // state is not observed.
-    let caught = AssertUnwindSafe(answer).catch_unwind().await;
+    let caught = AssertUnwindSafe(response).catch_unwind().await;
     caught.unwrap_or_else(|panic| {
         let context = Context {
             request_id: id.to_str().unwrap_or_default(),

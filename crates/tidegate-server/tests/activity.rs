@@ -12,10 +12,10 @@ async fn the_owner_sees_counts_and_failed_statements_without_values() {
     assert_eq!(api.sql(&refused).await.status, 403);
     let unknown = json!({"query": "{ nowhere(a: \"secret\") { id } }"});
     api.post("/api/graphql/schema/public", &unknown).await;
-    let answer = api.get_as("/api/v4/activity", &owner).await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert!(!answer.text().contains("a file") && !answer.text().contains("\\\"secret"));
-    let shown = answer.json();
+    let response = api.get_as("/api/v4/activity", &owner).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert!(!response.text().contains("a file") && !response.text().contains("\\\"secret"));
+    let shown = response.json();
     let sum = |shown: &Value, name: &str| -> u64 {
         let counts = shown[name].as_array().unwrap();
         assert_eq!(counts.len(), 300);
@@ -44,7 +44,7 @@ async fn the_owner_sees_counts_and_failed_statements_without_values() {
 async fn only_the_owner_sees_them() {
     let api = Api::start().await;
     let alice = json!({"access_token": api.token("alice").await});
-    let answer = api.get_as("/api/v4/activity", &alice).await;
-    assert_eq!(answer.error().0, 403);
+    let response = api.get_as("/api/v4/activity", &alice).await;
+    assert_eq!(response.error().0, 403);
     assert_eq!(api.get("/api/v4/activity").await.error().0, 401);
 }

@@ -66,9 +66,9 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
         for format in ["json", "csv"] {
             let before = api.executor.calls().len();
             let body = json!({"q": "select wait", "output_format": format});
-            let answer = ask(&api, path, token, &body).await;
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            assert!(answer.text().contains('4'), "{}", answer.text());
+            let response = ask(&api, path, token, &body).await;
+            assert_eq!(response.status, 200, "{}", response.text());
+            assert!(response.text().contains('4'), "{}", response.text());
             let calls = &api.executor.calls()[before..];
             assert_eq!(calls[0], ExecutorCall::BeginReadOnly, "{calls:?}");
             assert_eq!(calls[2], ExecutorCall::Commit, "{calls:?}");
@@ -90,8 +90,8 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
     }
     // The limits do not apply to a user with a token of its own.
     let alice = api.token("alice").await;
-    let answer = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
-    assert!(answer.text().contains("59"), "{}", answer.text());
+    let response = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
+    assert!(response.text().contains("59"), "{}", response.text());
     assert!(!api.executor.calls().ends_with(&[ExecutorCall::Commit]));
 }
 

@@ -31,13 +31,13 @@ async fn signed_in(api: &Api, address: &str, user: [&str; 3]) -> (Browser, TestR
         ("password", password),
         ("database", database),
     ];
-    let answer = browser.post(api, (&page, "sign_in"), &fields).await;
-    (browser, answer)
+    let response = browser.post(api, (&page, "sign_in"), &fields).await;
+    (browser, response)
 }
 
-fn code(answer: &TestResponse) -> String {
-    assert_eq!(answer.status, 303, "{}", answer.text());
-    let location = answer.header("location");
+fn code(response: &TestResponse) -> String {
+    assert_eq!(response.status, 303, "{}", response.text());
+    let location = response.header("location");
     let (_, code) = location
         .split_once("?code=")
         .unwrap_or_else(|| panic!("{location}"));
@@ -61,8 +61,8 @@ async fn users_of_every_tenant_sign_in_on_the_console_without_consent() {
         ["lonely", "lonely", "lonely1234"],
     ] {
         let address = address("tidegate", CONSOLE, "");
-        let (mut browser, answer) = signed_in(&api, &address, user).await;
-        assert_eq!(answer.status, 303, "{}", answer.text());
+        let (mut browser, response) = signed_in(&api, &address, user).await;
+        assert_eq!(response.status, 303, "{}", response.text());
         let back = browser.get(&api, &address).await;
         assert!(back.header("location").starts_with(CONSOLE));
         let tokens = redeemed(&api, "tidegate", &code(&back), VERIFIER).await;
@@ -106,14 +106,14 @@ async fn foreign_addresses_get_no_redirect() {
         "javascript:alert(1)//",
     ] {
         for client in ["tidegate", "gc2-cli"] {
-            let answer = api.get(&address(client, uri, "")).await;
-            assert_eq!(answer.status, 400, "{uri}");
-            assert_eq!(answer.header("location"), "", "{uri}");
-            let answer = api
+            let response = api.get(&address(client, uri, "")).await;
+            assert_eq!(response.status, 400, "{uri}");
+            assert_eq!(response.header("location"), "", "{uri}");
+            let response = api
                 .get(&format!("/signout?redirect_uri={}", encoded(uri)))
                 .await;
             assert_eq!(
-                (answer.status.as_u16(), answer.header("location")),
+                (response.status.as_u16(), response.header("location")),
                 (200, "")
             );
         }
@@ -135,9 +135,9 @@ async fn the_host_of_a_request_adds_no_page() {
             asked.headers_mut().unwrap().clear();
         }
         let asked = asked.header(name, value).body(String::new()).unwrap();
-        let answer = api.call(asked).await;
+        let response = api.call(asked).await;
         assert_eq!(
-            (answer.status.as_u16(), answer.header("location")),
+            (response.status.as_u16(), response.header("location")),
             (400, ""),
             "{name}"
         );
@@ -156,17 +156,17 @@ async fn pkce_is_required() {
             "/auth?response_type=code&client_id=tidegate&redirect_uri={}{query}",
             encoded(CONSOLE)
         );
-        let answer = api.get(&path).await;
-        assert_eq!(answer.status, 303);
-        let location = answer.header("location");
+        let response = api.get(&path).await;
+        assert_eq!(response.status, 303);
+        let location = response.header("location");
         assert!(location.contains("error=invalid_request"), "{location}");
     }
     let address = address("tidegate", CONSOLE, "");
     let (mut browser, _) = signed_in(&api, &address, ["demo", "demo", "demo1234"]).await;
     let code = code(&browser.get(&api, &address).await);
     let other = "x".repeat(43);
-    let answer = redeemed(&api, "tidegate", &code, &other).await;
-    assert_eq!(answer.json()["error"], "invalid_grant");
+    let response = redeemed(&api, "tidegate", &code, &other).await;
+    assert_eq!(response.json()["error"], "invalid_grant");
     // A failed attempt does not use up the code.
     assert_eq!(
         redeemed(&api, "tidegate", &code, VERIFIER).await.status,
@@ -181,8 +181,8 @@ async fn a_code_is_redeemed_by_its_own_client_only() {
     let (mut browser, _) = signed_in(&api, &address, ["demo", "demo", "demo1234"]).await;
     let code = code(&browser.get(&api, &address).await);
     for client in ["gc2-cli", "app"] {
-        let answer = redeemed(&api, client, &code, VERIFIER).await;
-        assert_eq!(answer.json()["error"], "invalid_grant", "{client}");
+        let response = redeemed(&api, client, &code, VERIFIER).await;
+        assert_eq!(response.json()["error"], "invalid_grant", "{client}");
     }
     // The client of a tenant may not redirect to the pages of the service.
     let path = self::address("app", CONSOLE, "");
@@ -196,14 +196,14 @@ async fn other_grants_are_refused() {
         "grant_type": "password", "client_id": "tidegate", "username": "alice",
         "password": "alice1234", "database": "demo",
     });
-    let answer = api.post("/api/v4/oauth", &password).await;
-    assert_eq!(answer.json()["error"], "unauthorized_client");
+    let response = api.post("/api/v4/oauth", &password).await;
+    assert_eq!(response.json()["error"], "unauthorized_client");
     let guest = json!({"client_id": "tidegate", "database": "demo"});
-    let answer = api.post("/api/v4/oauth/guest", &guest).await;
-    assert_eq!(answer.json()["error"], "unauthorized_client");
+    let response = api.post("/api/v4/oauth/guest", &guest).await;
+    assert_eq!(response.json()["error"], "unauthorized_client");
     let about = json!({"client_id": "tidegate", "token": "x"});
-    let answer = api.post("/api/v4/oauth/introspect", &about).await;
-    assert_eq!(answer.json()["error"], "invalid_client");
+    let response = api.post("/api/v4/oauth/introspect", &about).await;
+    assert_eq!(response.json()["error"], "invalid_client");
 }
 
 #[tokio::test]
@@ -220,9 +220,9 @@ async fn no_tenant_registers_a_built_in_id() {
         assert_eq!(error.code(), "ALREADY_EXISTS");
         // A client that was registered before its id became a built-in one has no effect.
         api.clients.create_client(client).await.unwrap();
-        let answer = api.get(&address(&id, "https://evil.example/", "")).await;
+        let response = api.get(&address(&id, "https://evil.example/", "")).await;
         assert_eq!(
-            (answer.status.as_u16(), answer.header("location")),
+            (response.status.as_u16(), response.header("location")),
             (400, "")
         );
     }
@@ -255,9 +255,9 @@ async fn the_named_database_fills_the_form_and_is_the_only_one() {
 async fn the_console_is_where_sign_out_may_return() {
     let api = Api::start().await;
     let path = format!("/signout?redirect_uri={}", encoded(CONSOLE));
-    let answer = api.get(&path).await;
+    let response = api.get(&path).await;
     assert_eq!(
-        (answer.status.as_u16(), answer.header("location")),
+        (response.status.as_u16(), response.header("location")),
         (303, CONSOLE)
     );
 }

@@ -27,11 +27,11 @@ async fn browsed(api: &Api, path: &str) -> TestResponse {
 async fn a_browser_at_the_root_gets_the_page() {
     let api = console().await;
     for path in ["/", "/console", "/console/"] {
-        let answer = browsed(&api, path).await;
-        assert_eq!(answer.status, 200, "{path}");
-        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+        let response = browsed(&api, path).await;
+        assert_eq!(response.status, 200, "{path}");
+        assert_eq!(response.header("content-type"), "text/html; charset=utf-8");
         assert!(
-            answer.text().contains("src=\"/console/console.js\""),
+            response.text().contains("src=\"/console/console.js\""),
             "{path}"
         );
     }
@@ -43,8 +43,8 @@ async fn a_browser_at_the_root_gets_the_page() {
 async fn other_clients_at_the_root_get_no_page() {
     let api = console().await;
     for accept in ["*/*", "application/json", "application/json, text/html"] {
-        let answer = asked(&api, Method::GET, "/", &[("accept", accept)]).await;
-        assert_eq!(answer.status, 426, "{accept}");
+        let response = asked(&api, Method::GET, "/", &[("accept", accept)]).await;
+        assert_eq!(response.status, 426, "{accept}");
     }
     assert_eq!(api.get("/").await.status, 426);
     let handshake = [
@@ -52,24 +52,24 @@ async fn other_clients_at_the_root_get_no_page() {
         ("connection", "Upgrade"),
         ("upgrade", "websocket"),
     ];
-    let answer = asked(&api, Method::GET, "/", &handshake).await;
-    assert_ne!(answer.header("content-type"), "text/html; charset=utf-8");
+    let response = asked(&api, Method::GET, "/", &handshake).await;
+    assert_ne!(response.header("content-type"), "text/html; charset=utf-8");
 }
 
 #[tokio::test]
 async fn the_page_may_use_its_own_service_only() {
     let api = console().await;
     for path in ["/", "/console/", "/console/console.js"] {
-        let answer = browsed(&api, path).await;
+        let response = browsed(&api, path).await;
         assert_eq!(
-            answer.header("content-security-policy"),
+            response.header("content-security-policy"),
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
              connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             "{path}"
         );
-        assert_eq!(answer.header("x-content-type-options"), "nosniff");
-        assert_eq!(answer.header("x-frame-options"), "DENY");
-        assert_eq!(answer.header("referrer-policy"), "no-referrer");
+        assert_eq!(response.header("x-content-type-options"), "nosniff");
+        assert_eq!(response.header("x-frame-options"), "DENY");
+        assert_eq!(response.header("referrer-policy"), "no-referrer");
     }
 }
 

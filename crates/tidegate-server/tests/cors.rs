@@ -30,14 +30,14 @@ async fn preflight(api: &Api, origin: &str, path: &str) -> TestResponse {
 async fn any_origin_may_read_responses_and_refusals() {
     let api = Api::start().await;
     for path in ["/healthz", "/nowhere"] {
-        let answer = from(&api, "https://app.example", path).await;
-        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        let response = from(&api, "https://app.example", path).await;
+        assert_eq!(response.header("access-control-allow-origin"), "*");
         assert_eq!(
-            answer.header("access-control-expose-headers"),
+            response.header("access-control-expose-headers"),
             "Location, X-Request-Id, WWW-Authenticate, Retry-After"
         );
         assert!(
-            !answer
+            !response
                 .headers
                 .contains_key("access-control-allow-credentials")
         );
@@ -53,12 +53,12 @@ async fn any_origin_may_read_responses_and_refusals() {
 #[tokio::test]
 async fn a_preflight_has_no_content() {
     let api = Api::start().await;
-    let answer = preflight(&api, "https://app.example", "/api/v4/sql/").await;
-    assert_eq!(answer.status, 204);
-    assert!(answer.body.is_empty());
-    assert_eq!(answer.header("access-control-allow-origin"), "*");
+    let response = preflight(&api, "https://app.example", "/api/v4/sql/").await;
+    assert_eq!(response.status, 204);
+    assert!(response.body.is_empty());
+    assert_eq!(response.header("access-control-allow-origin"), "*");
     assert!(
-        answer
+        response
             .header("access-control-allow-methods")
             .contains("POST")
     );
@@ -71,7 +71,7 @@ async fn a_preflight_has_no_content() {
         "tidegate-after",
     ] {
         assert!(
-            answer
+            response
                 .header("access-control-allow-headers")
                 .to_lowercase()
                 .contains(name),
@@ -89,7 +89,7 @@ async fn a_preflight_has_no_content() {
 #[tokio::test]
 async fn options_without_a_browser_tells_the_methods() {
     let api = Api::start().await;
-    let answer = api
+    let response = api
         .call(
             request(Method::OPTIONS, "/healthz")
                 .body(String::new())
@@ -97,7 +97,7 @@ async fn options_without_a_browser_tells_the_methods() {
         )
         .await;
     assert_eq!(
-        (answer.status.as_u16(), answer.header("allow")),
+        (response.status.as_u16(), response.header("allow")),
         (204, "GET, HEAD, OPTIONS")
     );
 }

@@ -32,16 +32,16 @@ async fn pages_and_files_have_their_types_and_the_policy_of_the_console() {
         ("/docs/images/console.png", "image/png"),
         ("/llms.txt", "text/plain; charset=utf-8"),
     ] {
-        let answer = browsed(&api, path).await;
-        assert_eq!(answer.status, 200, "{path}");
-        assert_eq!(answer.header("content-type"), media_type, "{path}");
+        let response = browsed(&api, path).await;
+        assert_eq!(response.status, 200, "{path}");
+        assert_eq!(response.header("content-type"), media_type, "{path}");
         assert_eq!(
-            answer.header("content-security-policy"),
+            response.header("content-security-policy"),
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
              connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             "{path}"
         );
-        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        assert_eq!(response.header("x-content-type-options"), "nosniff");
     }
 }
 

@@ -15,14 +15,14 @@ const DOCUMENTS: [&str; 3] = [
 async fn a_document_that_the_client_has_is_not_sent_again() {
     let api = Api::start().await;
     for path in DOCUMENTS {
-        let answer = api.get(path).await;
-        assert_eq!(answer.status, 200, "{path}");
+        let response = api.get(path).await;
+        assert_eq!(response.status, 200, "{path}");
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "application/json; charset=utf-8"
         );
-        assert_eq!(answer.header("cache-control"), "public, max-age=300");
-        let tag = answer.header("etag");
+        assert_eq!(response.header("cache-control"), "public, max-age=300");
+        let tag = response.header("etag");
         let known = request(Method::GET, path).header("if-none-match", tag);
         let again = api.call(known.body(String::new()).unwrap()).await;
         assert_eq!(
@@ -48,11 +48,11 @@ async fn that_nothing_has_changed_tells_no_length_and_the_same_vary() {
         let known = request(method, path)
             .header("if-none-match", &tag)
             .header("accept-encoding", "gzip");
-        let answer = api.call(known.body(String::new()).unwrap()).await;
-        assert_eq!(answer.status, 304);
-        assert_eq!(answer.header("vary"), "Accept-Encoding");
+        let response = api.call(known.body(String::new()).unwrap()).await;
+        assert_eq!(response.status, 304);
+        assert_eq!(response.header("vary"), "Accept-Encoding");
         for name in ["content-length", "content-encoding", "content-type"] {
-            assert_eq!(answer.header(name), "", "{name}");
+            assert_eq!(response.header(name), "", "{name}");
         }
     }
 }

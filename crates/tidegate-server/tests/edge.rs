@@ -18,7 +18,7 @@ async fn every_response_carries_a_request_id() {
         (&"x".repeat(129), false),
         ("", false),
     ] {
-        let answer = api
+        let response = api
             .call(
                 request(Method::GET, "/healthz")
                     .header("x-request-id", sent)
@@ -26,8 +26,8 @@ async fn every_response_carries_a_request_id() {
                     .unwrap(),
             )
             .await;
-        assert_eq!(answer.header("x-request-id") == sent, kept, "{sent}");
-        assert!(!answer.header("x-request-id").is_empty());
+        assert_eq!(response.header("x-request-id") == sent, kept, "{sent}");
+        assert!(!response.header("x-request-id").is_empty());
     }
     let (one, two) = (api.get("/nowhere").await, api.get("/nowhere").await);
     assert_ne!(one.header("x-request-id"), two.header("x-request-id"));
@@ -37,14 +37,14 @@ async fn every_response_carries_a_request_id() {
 #[tokio::test]
 async fn a_refusal_is_exactly_this_body() {
     let api = Api::start().await;
-    let answer = api.get("/api/v4/nowhere").await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    let response = api.get("/api/v4/nowhere").await;
+    assert_eq!(response.status, StatusCode::NOT_FOUND);
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/json; charset=utf-8"
     );
     assert_eq!(
-        answer.text(),
+        response.text(),
         r#"{"success":false,"message":"there is no such path","code":404,"errorCode":"NOT_FOUND"}"#
     );
 }
@@ -61,12 +61,12 @@ async fn another_method_names_those_that_are_allowed() {
             "GET, HEAD, OPTIONS",
         ),
     ] {
-        let answer = api
+        let response = api
             .call(request(method, path).body(String::new()).unwrap())
             .await;
-        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
-        assert_eq!(answer.header("allow"), allow);
-        assert_eq!(answer.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
+        assert_eq!(response.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(response.header("allow"), allow);
+        assert_eq!(response.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
     }
 }
 
@@ -90,15 +90,15 @@ async fn only_json_is_taken_by_the_sql_endpoint() {
         "application/x-www-form-urlencoded",
         "application/xml",
     ] {
-        let answer = api.sql_with("content-type", kind, &body).await;
+        let response = api.sql_with("content-type", kind, &body).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()),
             "{kind}"
         );
     }
-    let answer = api.sql_with("content-encoding", "gzip", &body).await;
-    assert_eq!(answer.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
+    let response = api.sql_with("content-encoding", "gzip", &body).await;
+    assert_eq!(response.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
 }
 
 #[tokio::test]
@@ -122,10 +122,10 @@ async fn a_body_beyond_the_limit_is_refused_with_or_without_content_length() {
 #[tokio::test]
 async fn a_panic_is_a_response_without_its_message() {
     let api = Api::start().await;
-    let answer = api.sql(&json!({"q": "select panic"})).await;
-    assert_eq!(answer.error(), (500, "INTERNAL_ERROR".to_owned()));
-    assert!(!answer.text().contains("script"));
-    assert!(!answer.header("x-request-id").is_empty());
+    let response = api.sql(&json!({"q": "select panic"})).await;
+    assert_eq!(response.error(), (500, "INTERNAL_ERROR".to_owned()));
+    assert!(!response.text().contains("script"));
+    assert!(!response.header("x-request-id").is_empty());
     assert_eq!(api.sql(&json!({"q": "select rows 1 1"})).await.status, 200);
 }
 
@@ -137,11 +137,11 @@ async fn responses_above_a_kibibyte_are_compressed_for_those_who_ask() {
     assert!(plain.header("content-encoding").is_empty());
     assert_eq!(plain.header("vary"), "Accept-Encoding");
     for coding in ["gzip", "zstd"] {
-        let answer = api.sql_with("accept-encoding", coding, &large).await;
-        assert_eq!(answer.header("content-encoding"), coding);
-        assert_eq!(answer.header("vary"), "Accept-Encoding");
-        assert!(answer.body.len() < 1_000);
-        assert_eq!(decoded(coding, &answer.body), plain.body);
+        let response = api.sql_with("accept-encoding", coding, &large).await;
+        assert_eq!(response.header("content-encoding"), coding);
+        assert_eq!(response.header("vary"), "Accept-Encoding");
+        assert!(response.body.len() < 1_000);
+        assert_eq!(decoded(coding, &response.body), plain.body);
     }
     let small = api
         .sql_with("accept-encoding", "gzip", &json!({"q": "select rows 1 10"}))
@@ -159,10 +159,10 @@ async fn large_and_streamed_responses_are_compressed_on_the_way() {
     ] {
         let plain = api.sql(&body).await;
         for coding in ["gzip", "zstd"] {
-            let answer = api.sql_with("accept-encoding", coding, &body).await;
-            assert_eq!(answer.header("content-encoding"), coding);
-            assert!(answer.body.len() < plain.body.len() / 10);
-            assert_eq!(decoded(coding, &answer.body), plain.body);
+            let response = api.sql_with("accept-encoding", coding, &body).await;
+            assert_eq!(response.header("content-encoding"), coding);
+            assert!(response.body.len() < plain.body.len() / 10);
+            assert_eq!(decoded(coding, &response.body), plain.body);
         }
     }
 }
@@ -205,9 +205,9 @@ async fn a_response_of_a_kibibyte_is_sent_as_it_is_and_one_byte_more_is_compress
     for (size, coding) in [(1024, ""), (1025, "gzip")] {
         let plain = api.sql(&of(size - around)).await;
         assert_eq!(plain.body.len(), size);
-        let answer = api
+        let response = api
             .sql_with("accept-encoding", "gzip", &of(size - around))
             .await;
-        assert_eq!(answer.header("content-encoding"), coding, "{size}");
+        assert_eq!(response.header("content-encoding"), coding, "{size}");
     }
 }

@@ -187,8 +187,8 @@ impl Api {
 
     /// An access token of a user.
     pub(crate) async fn token(&self, user: &str) -> String {
-        let answer = self.post("/api/v4/oauth", &password(user)).await;
-        answer.json()["access_token"].as_str().unwrap().to_owned()
+        let response = self.post("/api/v4/oauth", &password(user)).await;
+        response.json()["access_token"].as_str().unwrap().to_owned()
     }
 
     /// Serves the app on a socket.

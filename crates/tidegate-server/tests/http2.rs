@@ -39,19 +39,19 @@ async fn many_requests_share_a_connection() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for _ in 0..20 {
-        let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+        let (response, mut body) = sender.send_request(sql(), false).unwrap();
         let request = json!({"q": "select rows 100 1000", "output_format": "ndjson"}).to_string();
         body.send_data(request.into(), true).unwrap();
-        answers.push(tokio::spawn(async move {
-            let answer = answer.await.unwrap();
-            assert_eq!(answer.status(), 200);
-            text(answer.into_body()).await
+        responses.push(tokio::spawn(async move {
+            let response = response.await.unwrap();
+            assert_eq!(response.status(), 200);
+            text(response.into_body()).await
         }));
     }
-    for answer in answers {
-        let text = tokio::time::timeout(TIMEOUT, answer)
+    for response in responses {
+        let text = tokio::time::timeout(TIMEOUT, response)
             .await
             .unwrap()
             .unwrap();
@@ -67,17 +67,17 @@ async fn head_has_no_body() {
     let head = Request::builder()
         .method(Method::HEAD)
         .uri("http://a/api/v4/openapi.json");
-    let (answer, _) = sender.send_request(head.body(()).unwrap(), true).unwrap();
-    let answer = answer.await.unwrap();
+    let (response, _) = sender.send_request(head.body(()).unwrap(), true).unwrap();
+    let response = response.await.unwrap();
     assert!(
-        answer.headers()["content-length"]
+        response.headers()["content-length"]
             .to_str()
             .unwrap()
             .parse::<u64>()
             .unwrap()
             > 0
     );
-    assert_eq!(text(answer.into_body()).await, "");
+    assert_eq!(text(response.into_body()).await, "");
 }
 
 #[tokio::test]
@@ -94,16 +94,16 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
             request.header("x", "y".repeat(size)).body(()).unwrap()
         };
         // A head of this size fits, so that the next one is refused for its size only.
-        let (answer, _) = sender.send_request(get(value), true).unwrap();
-        assert_ne!(answer.await.unwrap().status(), 431);
-        let (answer, _) = sender.send_request(get(value + 10_000), true).unwrap();
-        let answer = answer.await.unwrap();
-        assert_eq!(answer.status(), 431);
-        assert_eq!(answer.headers()["x-request-id"].len(), 33);
-        let kind = &answer.headers()["content-type"];
+        let (response, _) = sender.send_request(get(value), true).unwrap();
+        assert_ne!(response.await.unwrap().status(), 431);
+        let (response, _) = sender.send_request(get(value + 10_000), true).unwrap();
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), 431);
+        assert_eq!(response.headers()["x-request-id"].len(), 33);
+        let kind = &response.headers()["content-type"];
         assert_eq!(kind, "application/json; charset=utf-8");
         assert_eq!(
-            text(answer.into_body()).await,
+            text(response.into_body()).await,
             concat!(
                 r#"{"success":false,"message":"the head is too large, expected at most 16 KiB "#,
                 r#"over HTTP/2","code":431,"errorCode":"INPUT_VALIDATION_ERROR"}"#
@@ -113,13 +113,13 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
     // Above twice the limit, hyper responds by itself. The connection stays open.
     let get = Request::builder().uri("http://a/healthz");
     let get = get.header("x", "y".repeat(40_000)).body(()).unwrap();
-    let (answer, _) = sender.send_request(get, true).unwrap();
-    let answer = answer.await.unwrap();
-    assert_eq!(answer.status(), 431);
-    assert!(!answer.headers().contains_key("x-request-id"));
+    let (response, _) = sender.send_request(get, true).unwrap();
+    let response = response.await.unwrap();
+    assert_eq!(response.status(), 431);
+    assert!(!response.headers().contains_key("x-request-id"));
     let get = Request::builder().uri("http://a/healthz").body(()).unwrap();
-    let (answer, _) = sender.send_request(get, true).unwrap();
-    assert_eq!(answer.await.unwrap().status(), 200);
+    let (response, _) = sender.send_request(get, true).unwrap();
+    assert_eq!(response.await.unwrap().status(), 200);
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_reset_stream_cancels_its_statement() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;
-    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    let (response, mut body) = sender.send_request(sql(), false).unwrap();
     body.send_data(json!({"q": "select hang 0 0"}).to_string().into(), true)
         .unwrap();
     eventually("the statement runs", async || {
@@ -135,7 +135,7 @@ async fn a_reset_stream_cancels_its_statement() {
     })
     .await;
     body.send_reset(h2::Reason::CANCEL);
-    drop(answer);
+    drop(response);
     eventually("it is cancelled", async || api.executor.cancelled() == 1).await;
 }
 
@@ -144,12 +144,12 @@ async fn a_response_that_breaks_off_is_reset() {
     let api = Api::start().await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;
-    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    let (response, mut body) = sender.send_request(sql(), false).unwrap();
     let request = json!({"q": "select fail 500 22012 1000", "output_format": "csv"}).to_string();
     body.send_data(request.into(), true).unwrap();
-    let answer = answer.await.unwrap();
-    assert_eq!(answer.status(), 200);
-    let mut body = answer.into_body();
+    let response = response.await.unwrap();
+    assert_eq!(response.status(), 200);
+    let mut body = response.into_body();
     let broken = async {
         while let Some(chunk) = body.data().await {
             match chunk {
@@ -173,11 +173,11 @@ async fn a_flood_of_resets_ends_the_connection() {
             break;
         };
         sender = ready;
-        let Ok((answer, mut body)) = sender.send_request(sql(), false) else {
+        let Ok((response, mut body)) = sender.send_request(sql(), false) else {
             break;
         };
         body.send_reset(h2::Reason::CANCEL);
-        drop(answer);
+        drop(response);
         flood += 1;
         tokio::task::yield_now().await;
     }
@@ -200,8 +200,8 @@ async fn an_idle_connection_is_closed_in_good_order() {
     let (mut sender, connection) = client::handshake(server.connect().await).await.unwrap();
     let running = tokio::spawn(connection);
     let health = Request::builder().uri("http://a/healthz").body(()).unwrap();
-    let (answer, _) = sender.send_request(health, true).unwrap();
-    assert_eq!(answer.await.unwrap().status(), 200);
+    let (response, _) = sender.send_request(health, true).unwrap();
+    assert_eq!(response.await.unwrap().status(), 200);
     // There is no error, because the server ended the connection gracefully.
     tokio::time::timeout(TIMEOUT, running)
         .await
@@ -230,11 +230,11 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
     let whole = json!({"q": "select rows 1500 1000"});
     let mut stalled = Vec::new();
     for request in [&streamed, &whole] {
-        let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+        let (response, mut body) = sender.send_request(sql(), false).unwrap();
         body.send_data(request.to_string().into(), true).unwrap();
-        let answer = answer.await.unwrap();
-        assert_eq!(answer.status(), 200);
-        stalled.push(answer.into_body());
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), 200);
+        stalled.push(response.into_body());
     }
     eventually("the statement is cancelled", async || {
         api.executor.cancelled() == 1
@@ -247,7 +247,7 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
     };
     tokio::time::timeout(TIMEOUT, given_back).await.unwrap();
     let request = json!({"q": "select rows 100 1000", "output_format": "csv"});
-    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    let (response, mut body) = sender.send_request(sql(), false).unwrap();
     body.send_data(request.to_string().into(), true).unwrap();
     for mut body in stalled {
         let read_on = async {
@@ -260,6 +260,6 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
         let end = tokio::time::timeout(TIMEOUT, read_on).await.unwrap();
         assert!(end.is_err_and(|error| error.is_reset()));
     }
-    let text = text(answer.await.unwrap().into_body()).await;
+    let text = text(response.await.unwrap().into_body()).await;
     assert_eq!(text.lines().count(), 101);
 }

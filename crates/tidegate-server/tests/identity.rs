@@ -19,9 +19,9 @@ async fn run_statement(api: &Api, headers: &[(&str, &str)], path: &str) -> TestR
     .await
 }
 
-fn principal(answer: &TestResponse) -> String {
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.json()["data"][0]["s"].as_str().unwrap().to_owned()
+fn principal(response: &TestResponse) -> String {
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.json()["data"][0]["s"].as_str().unwrap().to_owned()
 }
 
 const SQL: &str = "/api/v4/sql";
@@ -49,8 +49,8 @@ async fn a_guests_role_is_shared() {
     let body = json!({"database": "demo", "client_id": "app"});
     let guest = api.post("/api/v4/oauth/guest", &body).await.json();
     let bearer = format!("Bearer {}", guest["access_token"].as_str().unwrap());
-    let answer = run_statement(&api, &[("authorization", &bearer)], SQL).await;
-    assert_eq!(principal(&answer), "demo demo/guest strangers");
+    let response = run_statement(&api, &[("authorization", &bearer)], SQL).await;
+    assert_eq!(principal(&response), "demo demo/guest strangers");
 }
 
 #[tokio::test]
@@ -72,9 +72,9 @@ async fn without_a_token_path_header_and_setting_name_the_database() {
     let api = Api::start().await;
     assert_eq!(principal(&run_statement(&api, &[], SQL).await), guest);
     for database in ["lonely", "nowhere", "\u{fe}"] {
-        let answer = run_statement(&api, &[("tidegate-database", database)], SQL).await;
+        let response = run_statement(&api, &[("tidegate-database", database)], SQL).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (401, "MISSING_TOKEN".to_owned()),
             "{database}"
         );
@@ -97,15 +97,15 @@ async fn two_headers_that_name_a_database_are_refused() {
 #[tokio::test]
 async fn a_request_without_token_gets_a_hint_how_to_name_a_database() {
     let api = Api::with(|builder| builder.anonymous_database(None)).await;
-    for answer in [
+    for response in [
         run_statement(&api, &[], SQL).await,
         run_statement(&api, &[("tidegate-database", "lonely")], SQL).await,
     ] {
-        assert_eq!(answer.error(), (401, "MISSING_TOKEN".to_owned()));
+        assert_eq!(response.error(), (401, "MISSING_TOKEN".to_owned()));
         assert!(
-            answer.text().contains("`Tidegate-Database`"),
+            response.text().contains("`Tidegate-Database`"),
             "{}",
-            answer.text()
+            response.text()
         );
     }
 }
@@ -115,17 +115,17 @@ async fn the_database_in_the_path_makes_every_caller_anonymous() {
     let api = Api::start().await;
     let bearer = format!("Bearer {}", api.token("demo").await);
     for token in [&*bearer, "Bearer nonsense"] {
-        let answer = run_statement(
+        let response = run_statement(
             &api,
             &[("authorization", token)],
             "/api/v4/sql/database/demo/",
         )
         .await;
-        assert_eq!(principal(&answer), "demo demo/guest strangers");
+        assert_eq!(principal(&response), "demo demo/guest strangers");
     }
     for database in ["lonely", "nowhere"] {
-        let answer = run_statement(&api, &[], &format!("/api/v4/sql/database/{database}")).await;
-        assert_eq!(answer.error(), (404, "NO_DEFAULT_USER_FOUND".to_owned()));
+        let response = run_statement(&api, &[], &format!("/api/v4/sql/database/{database}")).await;
+        assert_eq!(response.error(), (404, "NO_DEFAULT_USER_FOUND".to_owned()));
     }
 }
 
@@ -142,10 +142,14 @@ async fn an_invalid_token_never_falls_back_to_anonymous() {
         "Basic YTpi",
         &forged,
     ] {
-        let answer = run_statement(&api, &[("authorization", value)], SQL).await;
-        assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{value}");
+        let response = run_statement(&api, &[("authorization", value)], SQL).await;
         assert_eq!(
-            answer.header("www-authenticate"),
+            response.error(),
+            (401, "INVALID_TOKEN".to_owned()),
+            "{value}"
+        );
+        assert_eq!(
+            response.header("www-authenticate"),
             challenge("invalid_token")
         );
     }
@@ -171,8 +175,8 @@ async fn an_expired_token_is_not_accepted() {
         200
     );
     api.clock.advance(std::time::Duration::from_secs(3_700));
-    let answer = run_statement(&api, &[("authorization", &bearer)], SQL).await;
-    assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()));
+    let response = run_statement(&api, &[("authorization", &bearer)], SQL).await;
+    assert_eq!(response.error(), (401, "INVALID_TOKEN".to_owned()));
 }
 
 #[tokio::test]

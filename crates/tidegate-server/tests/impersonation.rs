@@ -18,9 +18,9 @@ async fn token(api: &Api, caller: &str, name: &str) -> TestResponse {
 #[tokio::test]
 async fn the_owner_acts_as_a_user_for_a_quarter_of_an_hour() {
     let (api, _) = connected().await;
-    let answer = token(&api, "demo", "alice").await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let body = answer.json();
+    let response = token(&api, "demo", "alice").await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let body = response.json();
     assert_eq!(
         (
             &body["token_type"],
@@ -29,7 +29,7 @@ async fn the_owner_acts_as_a_user_for_a_quarter_of_an_hour() {
         ),
         (&json!("Bearer"), &json!(900), &json!(null))
     );
-    assert_eq!(answer.header("cache-control"), "no-store");
+    assert_eq!(response.header("cache-control"), "no-store");
     let users = api.get_as("/api/v4/users", &body).await;
     assert_eq!(users.json()[0]["name"], "alice", "{}", users.text());
     api.clock.advance(Duration::from_mins(16));
@@ -78,9 +78,9 @@ async fn only_the_owner_may_act_as_a_user() {
         // The user belongs to another tenant.
         ("demo", "lonely", 404, "NOT_FOUND"),
     ] {
-        let answer = token(&api, caller, name).await;
+        let response = token(&api, caller, name).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (status, code.to_owned()),
             "{caller} as {name}"
         );
@@ -109,7 +109,7 @@ async fn a_setting_of_the_tenant_switches_it_off() {
     let owner = json!({"access_token": api.token("demo").await});
     let shown = api.get_as("/api/v4/tenant", &owner).await.json();
     assert_eq!(shown["impersonation"], false);
-    let answer = token(&api, "demo", "alice").await;
-    assert_eq!(answer.error().0, 403);
-    assert!(answer.text().contains("`impersonation`"));
+    let response = token(&api, "demo", "alice").await;
+    assert_eq!(response.error().0, 403);
+    assert!(response.text().contains("`impersonation`"));
 }

@@ -16,8 +16,8 @@ async fn sent(server: &Server, bytes: &[u8]) -> String {
 }
 
 /// Checks that the response is a complete error response.
-fn assert_refused(answer: &str, status: u16) {
-    let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
+fn assert_refused(response: &str, status: u16) {
+    let (head, body) = response.split_once("\r\n\r\n").expect(response);
     assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
     let field = |name: &str| {
         let named: Vec<_> = head
@@ -83,10 +83,10 @@ async fn nonsense_behind_a_request_is_answered_after_it() {
     let mut stream = server.connect().await;
     let both = [HEALTH, b"nonsense\r\n\r\n"].concat();
     stream.write_all(&both).await.unwrap();
-    let answers = rest(&mut stream).await;
-    let second = answers.rfind("HTTP/1.1 ").unwrap();
-    assert!(answers.starts_with("HTTP/1.1 200 OK\r\n"), "{answers}");
-    assert_refused(&answers[second..], 400);
+    let replies = rest(&mut stream).await;
+    let second = replies.rfind("HTTP/1.1 ").unwrap();
+    assert!(replies.starts_with("HTTP/1.1 200 OK\r\n"), "{replies}");
+    assert_refused(&replies[second..], 400);
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_request_of_http_1_1_has_exactly_one_valid_host() {
         "GET /healthz HTTP/1.1\r\nhost: [::1]:8080\r\nconnection: close\r\n\r\n",
         "GET /healthz HTTP/1.0\r\n\r\n",
     ] {
-        let answer = sent(&server, head.as_bytes()).await;
-        assert!(answer.contains(" 200 OK\r\n"), "{head}{answer}");
+        let response = sent(&server, head.as_bytes()).await;
+        assert!(response.contains(" 200 OK\r\n"), "{head}{response}");
     }
 }

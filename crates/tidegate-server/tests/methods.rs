@@ -42,8 +42,8 @@ fn calling(method: &str, id: u32) -> Value {
 async fn define(api: &Api, methods: &[(&str, &str)]) {
     let definition = |(method, q): &(&str, &str)| json!({"method": method, "q": q});
     let definitions: Vec<_> = methods.iter().map(definition).collect();
-    let answer = send(api, Method::POST, METHODS, json!(definitions)).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
+    let response = send(api, Method::POST, METHODS, json!(definitions)).await;
+    assert_eq!(response.status, 201, "{}", response.text());
 }
 
 #[tokio::test]
@@ -99,12 +99,12 @@ async fn every_verb_has_the_status_of_the_conventions() {
         (Method::GET, "/api/v4/interfaces", Value::Null, 200),
         (Method::GET, "/api/v4/openrpc.json", Value::Null, 200),
     ] {
-        let answer = send(&api, method.clone(), path, body.clone()).await;
+        let response = send(&api, method.clone(), path, body.clone()).await;
         assert_eq!(
-            answer.status,
+            response.status,
             status,
             "{method} {path} {body}: {}",
-            answer.text()
+            response.text()
         );
     }
 }
@@ -121,11 +121,11 @@ async fn a_batch_that_fails_after_much_output_answers_the_failure_alone() {
     )
     .await;
     let batch = json!([calling("many", 1), calling("bad", 2)]);
-    let answer = call(&api, batch).await;
-    let answers = answer.json();
-    assert_eq!(answers[0]["error"]["data"]["rolledBack"], true);
-    assert_eq!(answers[1]["error"]["data"]["sqlstate"], "22012");
-    assert!(answer.body.len() < 1000, "{}", answer.text());
+    let response = call(&api, batch).await;
+    let responses = response.json();
+    assert_eq!(responses[0]["error"]["data"]["rolledBack"], true);
+    assert_eq!(responses[1]["error"]["data"]["sqlstate"], "22012");
+    assert!(response.body.len() < 1000, "{}", response.text());
     assert_eq!(api.executor.calls().last(), Some(&ExecutorCall::Rollback));
     let whole = call(&api, json!([calling("many", 1), calling("many", 2)])).await;
     assert_eq!(
@@ -170,9 +170,9 @@ async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
     let list = send(&api, Method::GET, METHODS, Value::Null).await;
     assert_eq!(list.error(), (503, "DATABASE_UNAVAILABLE".to_owned()));
     assert_eq!(list.header("retry-after"), "1");
-    let answer = call(&api, calling("a", 1)).await;
-    assert_eq!(answer.status, 200);
-    let error = &answer.json()["error"];
+    let response = call(&api, calling("a", 1)).await;
+    assert_eq!(response.status, 200);
+    let error = &response.json()["error"];
     assert_eq!(
         (&error["code"], &error["data"]["retryable"]),
         (&json!(-32603), &json!(true))

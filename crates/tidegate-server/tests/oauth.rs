@@ -17,30 +17,30 @@ async fn send(api: &Api, path: &str, headers: &[(&str, &str)], body: &str) -> Te
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let answer = api.call(request.body(body.to_owned()).unwrap()).await;
-    assert_eq!(answer.header("cache-control"), "no-store");
-    assert_eq!(answer.header("pragma"), "no-cache");
+    let response = api.call(request.body(body.to_owned()).unwrap()).await;
+    assert_eq!(response.header("cache-control"), "no-store");
+    assert_eq!(response.header("pragma"), "no-cache");
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/json; charset=utf-8"
     );
     assert!(
-        !answer.text().contains(": "),
+        !response.text().contains(": "),
         "a client in use splits on it: {}",
-        answer.text()
+        response.text()
     );
-    answer
+    response
 }
 
 async fn token(api: &Api, headers: &[(&str, &str)], body: &str) -> TestResponse {
     send(api, "/api/v4/oauth", headers, body).await
 }
 
-fn error(answer: &TestResponse) -> (u16, String) {
-    let body = answer.json();
+fn error(response: &TestResponse) -> (u16, String) {
+    let body = response.json();
     assert!(body["error_description"].is_string(), "{body}");
     (
-        answer.status.as_u16(),
+        response.status.as_u16(),
         body["error"].as_str().unwrap().to_owned(),
     )
 }
@@ -57,9 +57,9 @@ async fn json_and_forms_give_tokens() {
             form.to_owned(),
         ),
     ] {
-        let answer = token(&api, &[("content-type", kind)], &body).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let body = answer.json();
+        let response = token(&api, &[("content-type", kind)], &body).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        let body = response.json();
         let keys: Vec<_> = body
             .as_object()
             .unwrap()
@@ -98,27 +98,27 @@ async fn client_credentials_come_by_basic_raw_and_encoded() {
     let form = "grant_type=password&username=alice&password=alice1234&database=demo";
     for credentials in ["server:a:b c/secret", "server:a%3Ab+c%2Fsecret"] {
         let basic = format!("Basic {}", STANDARD.encode(credentials));
-        let answer = token(
+        let response = token(
             &api,
             &[("content-type", FORM), ("authorization", &basic)],
             form,
         )
         .await;
-        assert_eq!(answer.status, 200, "{credentials}: {}", answer.text());
+        assert_eq!(response.status, 200, "{credentials}: {}", response.text());
     }
     let wrong = format!("basic {}", STANDARD.encode("server:wrong"));
-    let answer = token(
+    let response = token(
         &api,
         &[("content-type", FORM), ("authorization", &wrong)],
         form,
     )
     .await;
-    assert_eq!(error(&answer), (401, "invalid_client".to_owned()));
-    assert!(answer.header("www-authenticate").starts_with("Basic "));
+    assert_eq!(error(&response), (401, "invalid_client".to_owned()));
+    assert!(response.header("www-authenticate").starts_with("Basic "));
     let in_body = format!("{form}&client_id=server&client_secret=wrong");
-    let answer = token(&api, &[("content-type", FORM)], &in_body).await;
-    assert_eq!(error(&answer), (401, "invalid_client".to_owned()));
-    assert!(answer.header("www-authenticate").is_empty());
+    let response = token(&api, &[("content-type", FORM)], &in_body).await;
+    assert_eq!(error(&response), (401, "invalid_client".to_owned()));
+    assert!(response.header("www-authenticate").is_empty());
 }
 
 #[tokio::test]
@@ -132,9 +132,9 @@ async fn what_is_no_request_is_an_invalid_request() {
         ("text/plain", good.as_str()),
         (FORM, "grant_type=password&grant_type=password"),
     ] {
-        let answer = token(&api, &[("content-type", kind)], body).await;
+        let response = token(&api, &[("content-type", kind)], body).await;
         assert_eq!(
-            error(&answer),
+            error(&response),
             (400, "invalid_request".to_owned()),
             "{kind} {body}"
         );
@@ -154,12 +154,12 @@ async fn wrong_passwords_are_slowed_down() {
     let mut wrong = password("alice");
     wrong["password"] = "not-the-one".into();
     for _ in 0..10 {
-        let answer = token(&api, &[], &wrong.to_string()).await;
-        assert_eq!(error(&answer), (400, "invalid_grant".to_owned()));
+        let response = token(&api, &[], &wrong.to_string()).await;
+        assert_eq!(error(&response), (400, "invalid_grant".to_owned()));
     }
-    let answer = token(&api, &[], &wrong.to_string()).await;
-    assert_eq!(answer.status, 429, "{}", answer.text());
-    assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
+    let response = token(&api, &[], &wrong.to_string()).await;
+    assert_eq!(response.status, 429, "{}", response.text());
+    assert!(response.header("retry-after").parse::<u64>().unwrap() > 0);
 }
 
 #[tokio::test]
@@ -167,9 +167,9 @@ async fn a_guest_is_created_and_its_errors_have_both_shapes() {
     let api = Api::start().await;
     let guest = |body: Value| async move { body.to_string() };
     let body = guest(json!({"database": "demo", "client_id": "app"})).await;
-    let answer = send(&api, "/api/v4/oauth/guest", &[], &body).await;
+    let response = send(&api, "/api/v4/oauth/guest", &[], &body).await;
     assert_eq!(
-        (answer.status.as_u16(), &answer.json()["token_type"]),
+        (response.status.as_u16(), &response.json()["token_type"]),
         (201, &json!("bearer"))
     );
     for (body, status, name) in [
@@ -190,9 +190,9 @@ async fn a_guest_is_created_and_its_errors_have_both_shapes() {
         ),
         (json!({"client_id": "app"}), 400, "invalid_request"),
     ] {
-        let answer = send(&api, "/api/v4/oauth/guest", &[], &body.to_string()).await;
-        assert_eq!(error(&answer), (status, name.to_owned()), "{body}");
-        let shown = answer.json();
+        let response = send(&api, "/api/v4/oauth/guest", &[], &body.to_string()).await;
+        assert_eq!(error(&response), (status, name.to_owned()), "{body}");
+        let shown = response.json();
         let keys: Vec<_> = shown
             .as_object()
             .unwrap()

@@ -30,9 +30,9 @@ impl Probe for Database {
 async fn ping_is_pong() {
     let api = Api::start().await;
     for path in ["/ping", "/ping/"] {
-        let answer = api.get(path).await;
-        assert_eq!((answer.status.as_u16(), answer.text()), (200, "pong"));
-        let kind = answer.header("content-type");
+        let response = api.get(path).await;
+        assert_eq!((response.status.as_u16(), response.text()), (200, "pong"));
+        let kind = response.header("content-type");
         assert_eq!(kind, "text/plain; charset=utf-8");
     }
     let head = crate::fixture::request(http::Method::HEAD, "/ping");
@@ -45,15 +45,18 @@ async fn ping_is_pong() {
 async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     let database = Arc::new(Database(AtomicBool::new(true)));
     let api = Api::with(|builder| builder.probe(database.clone())).await;
-    let answer = api.get("/readyz").await;
+    let response = api.get("/readyz").await;
     assert_eq!(
-        (answer.status.as_u16(), answer.text()),
+        (response.status.as_u16(), response.text()),
         (200, r#"{"status":"ready","checks":{"database":"ok"}}"#)
     );
     database.0.store(false, Ordering::SeqCst);
-    let answer = api.get("/readyz").await;
-    assert_eq!(answer.status, 503);
-    assert_eq!(answer.json()["checks"], json!({"database": "unavailable"}));
+    let response = api.get("/readyz").await;
+    assert_eq!(response.status, 503);
+    assert_eq!(
+        response.json()["checks"],
+        json!({"database": "unavailable"})
+    );
     database.0.store(true, Ordering::SeqCst);
     api.app.announce_shutdown(Duration::from_mins(1));
     assert_eq!(api.get("/readyz").await.status, 503);
@@ -80,9 +83,9 @@ impl Probe for Catalog {
 #[tokio::test]
 async fn a_part_that_is_not_essential_leaves_the_node_ready() {
     let api = Api::with(|builder| builder.probe(Arc::new(Catalog(false)))).await;
-    let answer = api.get("/readyz").await;
+    let response = api.get("/readyz").await;
     assert_eq!(
-        (answer.status.as_u16(), answer.text()),
+        (response.status.as_u16(), response.text()),
         (200, r#"{"status":"ready","checks":{"catalog":"degraded"}}"#)
     );
 }
@@ -91,9 +94,9 @@ async fn a_part_that_is_not_essential_leaves_the_node_ready() {
 async fn no_part_is_well_while_an_essential_one_is_not() {
     let database = Arc::new(Database(AtomicBool::new(false)));
     let api = Api::with(|builder| builder.probe(Arc::new(Catalog(true))).probe(database)).await;
-    let answer = api.get("/readyz").await;
+    let response = api.get("/readyz").await;
     assert_eq!(
-        (answer.status.as_u16(), answer.text()),
+        (response.status.as_u16(), response.text()),
         (
             503,
             r#"{"status":"unavailable","checks":{"catalog":"degraded","database":"unavailable"}}"#
@@ -111,12 +114,12 @@ async fn metrics_count_requests_by_route_and_status() {
     api.sql(&json!({"q": "select rows 1 1"})).await;
     api.sql(&json!({"q": "select fail 0 22012"})).await;
     api.get("/nowhere").await;
-    let answer = api.get("/metrics").await;
+    let response = api.get("/metrics").await;
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "text/plain; version=0.0.4; charset=utf-8"
     );
-    let text = answer.text();
+    let text = response.text();
     for line in [
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="2xx"} 1"#,
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="4xx"} 1"#,
@@ -166,9 +169,9 @@ async fn metrics_count_requests_by_route_and_status() {
 async fn the_latency_histogram_has_no_holes() {
     let api = Api::with(|builder| builder).await;
     api.get("/healthz").await;
-    let answer = api.get("/metrics").await;
+    let response = api.get("/metrics").await;
     let series = "tidegate_http_request_duration_seconds_bucket{route=\"/healthz\",le=\"";
-    let lines = answer.text().lines();
+    let lines = response.text().lines();
     let bounds = lines.filter_map(|line| line.strip_prefix(series)?.split('"').next());
     let bounds: Vec<f64> = bounds.map(|bound| bound.parse().unwrap()).collect();
     assert_eq!(bounds.last(), Some(&f64::INFINITY));
@@ -188,10 +191,10 @@ async fn metrics(api: &Api, headers: &[(&'static str, &'static str)]) -> u16 {
     for (name, value) in headers {
         get = get.header(*name, *value);
     }
-    let answer = api.call(get.body(String::new()).unwrap()).await;
-    let shown = answer.text().contains("tidegate_build_info");
-    assert_eq!(answer.status == 200, shown, "{}", answer.text());
-    answer.status.as_u16()
+    let response = api.call(get.body(String::new()).unwrap()).await;
+    let shown = response.text().contains("tidegate_build_info");
+    assert_eq!(response.status == 200, shown, "{}", response.text());
+    response.status.as_u16()
 }
 
 const FAR: Peer = Peer {
@@ -310,9 +313,9 @@ async fn pages_have_an_icon() {
 async fn an_error_page_is_counted() {
     let api = Api::start().await;
     api.get("/auth?client_id=nobody").await;
-    let answer = api.get("/metrics").await;
-    let counted = answer
+    let response = api.get("/metrics").await;
+    let counted = response
         .text()
         .contains("tidegate_errors_total{protocol=\"page\",code=");
-    assert!(counted, "{}", answer.text());
+    assert!(counted, "{}", response.text());
 }

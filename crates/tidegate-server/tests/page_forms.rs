@@ -36,9 +36,9 @@ pub(crate) async fn only_from_here(
         let mut own = Browser {
             cookie: browser.cookie.clone(),
         };
-        let answer = own.send(api, &action, headers, body.clone()).await;
-        assert_eq!(answer.status, 403, "{step} {body} {headers:?}");
-        assert_eq!(answer.header("location"), "", "{step}");
+        let response = own.send(api, &action, headers, body.clone()).await;
+        assert_eq!(response.status, 403, "{step} {body} {headers:?}");
+        assert_eq!(response.header("location"), "", "{step}");
     }
 }
 

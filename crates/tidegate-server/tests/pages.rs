@@ -25,9 +25,9 @@ pub(crate) struct Browser {
 impl Browser {
     pub(crate) async fn get(&mut self, api: &Api, address: &str) -> TestResponse {
         let request = request(Method::GET, address).header("cookie", &self.cookie);
-        let answer = api.call(request.body(String::new()).unwrap()).await;
-        self.keep(&answer);
-        answer
+        let response = api.call(request.body(String::new()).unwrap()).await;
+        self.keep(&response);
+        response
     }
 
     /// Submits the form of a step in `page`, with these fields added.
@@ -57,13 +57,13 @@ impl Browser {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answer = api.call(request.body(body).unwrap()).await;
-        self.keep(&answer);
-        answer
+        let response = api.call(request.body(body).unwrap()).await;
+        self.keep(&response);
+        response
     }
 
-    fn keep(&mut self, answer: &TestResponse) {
-        if let Some((pair, _)) = answer.header("set-cookie").split_once(';') {
+    fn keep(&mut self, response: &TestResponse) {
+        if let Some((pair, _)) = response.header("set-cookie").split_once(';') {
             pair.clone_into(&mut self.cookie);
         }
     }
@@ -99,9 +99,9 @@ pub(crate) const ALICE: [(&str, &str); 2] = [("username", "alice"), ("password",
 pub(crate) async fn signed_in(api: &Api) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(api, &format!("/auth?{QUERY}")).await;
-    let answer = browser.post(api, (&page, "sign_in"), &ALICE).await;
-    assert_eq!(answer.status, 303, "{}", answer.text());
-    assert_eq!(answer.header("location"), format!("/auth?{QUERY}"));
+    let response = browser.post(api, (&page, "sign_in"), &ALICE).await;
+    assert_eq!(response.status, 303, "{}", response.text());
+    assert_eq!(response.header("location"), format!("/auth?{QUERY}"));
     browser
 }
 
@@ -113,11 +113,11 @@ async fn a_person_signs_in_consents_and_brings_a_code() {
     assert_eq!(page.status, 200);
     assert!(page.text().contains("name=\"decision\" value=\"allow\""));
     assert!(page.text().contains("Returns to "), "{}", page.text());
-    let answer = browser
+    let response = browser
         .post(&api, (&page, "decide"), &[("decision", "allow")])
         .await;
-    assert_eq!(answer.status, 303);
-    let location = answer.header("location");
+    assert_eq!(response.status, 303);
+    let location = response.header("location");
     assert!(
         location.starts_with(&format!("{CALLBACK}?code=")),
         "{location}"
@@ -166,9 +166,9 @@ async fn a_client_without_consent_gets_its_code_at_once() {
     let head = api.call(head.body(String::new()).unwrap()).await;
     assert_eq!(head.status, 200, "who only looks gets no code");
     assert!(head.body.is_empty());
-    let answer = browser.get(&api, &address).await;
+    let response = browser.get(&api, &address).await;
     assert!(
-        answer
+        response
             .header("location")
             .starts_with(&format!("{CALLBACK}?code="))
     );
@@ -237,8 +237,8 @@ async fn signing_out_is_asked_for_and_returns_to_registered_addresses_only() {
             .get(&api, &format!("/signout?redirect_uri={}", encoded(uri)))
             .await;
         assert_eq!(page.status, 200, "a link alone signs nobody out");
-        let answer = browser.post(&api, (&page, "sign_out"), &[]).await;
-        assert_eq!(answer.header("location"), if leads { uri } else { "" });
+        let response = browser.post(&api, (&page, "sign_out"), &[]).await;
+        assert_eq!(response.header("location"), if leads { uri } else { "" });
         let page = browser.get(&api, "/account").await;
         assert!(
             page.text().contains("name=\"password\""),

@@ -49,10 +49,10 @@ async fn creation(api: &Api, browser: &mut Browser) -> TestResponse {
 async fn create(
     api: &Api,
     browser: &mut Browser,
-    (page, answer): (&TestResponse, &Value),
+    (page, response): (&TestResponse, &Value),
 ) -> TestResponse {
-    let (sealed, answer) = (sealed(page), answer.to_string());
-    let fields = [("sealed", &*sealed), ("credential", &*answer)];
+    let (sealed, response) = (sealed(page), response.to_string());
+    let fields = [("sealed", &*sealed), ("credential", &*response)];
     // The form of the page has empty fields of these names, which the script fills in.
     browser.post(api, (page, "add_passkey"), &fields).await
 }
@@ -68,8 +68,8 @@ async fn registered_in(
     mut device: Authenticator,
 ) -> Authenticator {
     let page = creation(api, &mut browser).await;
-    let answer = device.create(&question(&page), UP | UV);
-    let added = create(api, &mut browser, (&page, &answer)).await;
+    let response = device.create(&question(&page), UP | UV);
+    let added = create(api, &mut browser, (&page, &response)).await;
     assert!(
         added.text().contains("The passkey is added"),
         "{}",
@@ -81,16 +81,20 @@ async fn registered_in(
 async fn sign_in(
     api: &Api,
     browser: &mut Browser,
-    (page, answer): (&TestResponse, &Value),
+    (page, response): (&TestResponse, &Value),
 ) -> TestResponse {
-    let (sealed, answer) = (sealed(page), answer.to_string());
-    let fields = [("sealed", &*sealed), ("credential", &*answer)];
+    let (sealed, response) = (sealed(page), response.to_string());
+    let fields = [("sealed", &*sealed), ("credential", &*response)];
     browser.post(api, (page, "passkey"), &fields).await
 }
 
-fn assert_refused(answer: &TestResponse, why: &str) {
-    assert_eq!(answer.status, 400, "{why}: {}", answer.text());
-    assert!(answer.text().contains(REFUSED), "{why}: {}", answer.text());
+fn assert_refused(response: &TestResponse, why: &str) {
+    assert_eq!(response.status, 400, "{why}: {}", response.text());
+    assert!(
+        response.text().contains(REFUSED),
+        "{why}: {}",
+        response.text()
+    );
 }
 
 #[tokio::test]
@@ -102,9 +106,9 @@ async fn a_passkey_signs_in_and_comes_back_to_the_page() {
     let page = browser.get(&api, &path).await;
     let policy = page.header("content-security-policy");
     assert!(policy.ends_with("; script-src 'self'"), "{policy}");
-    let answer = device.get(&question(&page), UP | UV);
+    let response = device.get(&question(&page), UP | UV);
     only_from_here(&api, &browser, (&page, "passkey"), "").await;
-    let opened = sign_in(&api, &mut browser, (&page, &answer)).await;
+    let opened = sign_in(&api, &mut browser, (&page, &response)).await;
     assert_eq!(opened.status, 303, "{}", opened.text());
     assert_eq!(opened.header("location"), path);
     let account = browser.get(&api, "/account").await;
@@ -125,8 +129,8 @@ async fn a_question_lasts_an_hour() {
     let refused = sign_in(&api, &mut browser, (&page, &late)).await;
     assert_refused(&refused, "an hour later");
     // The page of the refusal has a new question.
-    let answer = device.get(&question(&refused), UP | UV);
-    let opened = sign_in(&api, &mut browser, (&refused, &answer)).await;
+    let response = device.get(&question(&refused), UP | UV);
+    let opened = sign_in(&api, &mut browser, (&refused, &response)).await;
     assert_eq!(opened.status, 303, "{}", opened.text());
 }
 
@@ -150,8 +154,8 @@ async fn a_passkey_is_added_after_a_recent_sign_in_only() {
     let refused = create(&api, &mut browser, (&page, &unverified)).await;
     assert_refused(&refused, "the authenticator did not verify the person");
     let page = creation_with(&api, &mut browser, &right).await;
-    let answer = device.create(&question(&page), UP | UV);
-    let added = create(&api, &mut browser, (&page, &answer)).await;
+    let response = device.create(&question(&page), UP | UV);
+    let added = create(&api, &mut browser, (&page, &response)).await;
     assert!(
         added.text().contains("The passkey is added"),
         "{}",
@@ -160,8 +164,8 @@ async fn a_passkey_is_added_after_a_recent_sign_in_only() {
     let page = creation_with(&api, &mut browser, &right).await;
     let excluded = question(&page)["excludeCredentials"].clone();
     assert_eq!(excluded.as_array().map(Vec::len), Some(1));
-    let answer = device.create(&question(&page), UP | UV);
-    let again = create(&api, &mut browser, (&page, &answer)).await;
+    let response = device.create(&question(&page), UP | UV);
+    let again = create(&api, &mut browser, (&page, &response)).await;
     assert_eq!(again.status, 409, "known already: {}", again.text());
 }
 
@@ -197,8 +201,8 @@ async fn removed_passkeys_and_those_of_dropped_users_are_refused() {
         }
         let mut browser = Browser::default();
         let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
-        let answer = device.get(&question(&page), UP | UV);
-        let refused = sign_in(&api, &mut browser, (&page, &answer)).await;
+        let response = device.get(&question(&page), UP | UV);
+        let refused = sign_in(&api, &mut browser, (&page, &response)).await;
         assert_refused(&refused, why);
     }
 }
@@ -244,15 +248,15 @@ async fn a_person_has_at_most_20_passkeys() {
     let mut devices = Vec::new();
     for page in questions.drain(..20) {
         let mut device = Authenticator::new(SITE);
-        let answer = device.create(&question(&page), UP | UV);
-        let added = create(&api, &mut browser, (&page, &answer)).await;
+        let response = device.create(&question(&page), UP | UV);
+        let added = create(&api, &mut browser, (&page, &response)).await;
         assert_eq!(added.status, 200, "{}", added.text());
         devices.push(device);
     }
     let full = "you have the most that are allowed";
     let more = async |browser: &mut Browser, page: &TestResponse| {
-        let answer = Authenticator::new(SITE).create(&question(page), UP | UV);
-        create(&api, browser, (page, &answer)).await
+        let response = Authenticator::new(SITE).create(&question(page), UP | UV);
+        create(&api, browser, (page, &response)).await
     };
     let account = browser.get(&api, "/account").await;
     for refused in [
@@ -285,12 +289,12 @@ async fn a_client_of_a_database_takes_no_passkey_of_another() {
     let mut device = registered_in(&api, browser, Authenticator::new(SITE)).await;
     let mut browser = Browser::default();
     let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
-    let answer = device.get(&question(&page), UP | UV);
-    let refused = sign_in(&api, &mut browser, (&page, &answer)).await;
+    let response = device.get(&question(&page), UP | UV);
+    let refused = sign_in(&api, &mut browser, (&page, &response)).await;
     assert_refused(&refused, "another database");
     let page = browser.get(&api, "/account").await;
-    let answer = device.get(&question(&page), UP | UV);
-    let opened = sign_in(&api, &mut browser, (&page, &answer)).await;
+    let response = device.get(&question(&page), UP | UV);
+    let opened = sign_in(&api, &mut browser, (&page, &response)).await;
     assert_eq!(opened.status, 303, "{}", opened.text());
 }
 
@@ -313,8 +317,8 @@ async fn the_user_gets_an_email_and_the_log_an_event() {
     let mut browser = Browser::default();
     for flags in [UP, UP | UV] {
         let page = browser.get(&api, "/account").await;
-        let answer = device.get(&question(&page), flags);
-        sign_in(&api, &mut browser, (&page, &answer)).await;
+        let response = device.get(&question(&page), flags);
+        sign_in(&api, &mut browser, (&page, &response)).await;
     }
     let account = browser.get(&api, "/account").await;
     let id = [("passkey", &*device.id())];

@@ -88,18 +88,18 @@ async fn a_reset_request_responds_alike_for_every_name() {
         "nobody@example.org",
         "' or 1=1 --",
     ] {
-        let answer = ask(&api, name).await;
-        assert_eq!(answer.status, first.status, "{name}");
-        assert_eq!(answer.text(), first.text(), "{name}");
+        let response = ask(&api, name).await;
+        assert_eq!(response.status, first.status, "{name}");
+        assert_eq!(response.text(), first.text(), "{name}");
     }
     // The response is the same for a user who has received the maximum number of messages.
     for _ in 0..8 {
         assert_eq!(ask(&api, "alice").await.text(), first.text());
     }
     let refused = loop {
-        let answer = ask(&api, "nobody").await;
-        if answer.status != 200 {
-            break answer;
+        let response = ask(&api, "nobody").await;
+        if response.status != 200 {
+            break response;
         }
     };
     assert_eq!(refused.status, 429, "by address: {}", refused.text());

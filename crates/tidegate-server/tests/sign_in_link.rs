@@ -19,20 +19,20 @@ async fn link(api: &Api) -> String {
     format!("/console/sign-in?token={}", token.unwrap().expose())
 }
 
-fn assert_refused(answer: &TestResponse) {
-    assert_eq!(answer.status, 400, "{}", answer.text());
+fn assert_refused(response: &TestResponse) {
+    assert_eq!(response.status, 400, "{}", response.text());
     let heading = "<h1>This link does not work</h1>";
-    assert!(answer.text().contains(heading), "{}", answer.text());
+    assert!(response.text().contains(heading), "{}", response.text());
 }
 
 #[tokio::test]
 async fn it_signs_the_owner_in_and_leads_to_the_console() {
     let api = Api::start().await;
     let mut browser = Browser::default();
-    let answer = browser.get(&api, &link(&api).await).await;
-    assert_eq!(answer.status, 303, "{}", answer.text());
-    assert_eq!(answer.header("location"), "/?signin=demo");
-    assert_eq!(answer.header("referrer-policy"), "no-referrer");
+    let response = browser.get(&api, &link(&api).await).await;
+    assert_eq!(response.status, 303, "{}", response.text());
+    assert_eq!(response.header("location"), "/?signin=demo");
+    assert_eq!(response.header("referrer-policy"), "no-referrer");
     let account = browser.get(&api, "/account").await;
     assert!(account.text().contains("demo"), "{}", account.text());
     assert!(!account.text().contains("value=\"sign_in\""));
@@ -54,9 +54,9 @@ async fn a_browser_that_it_signed_in_may_open_it_again() {
     let link = link(&api).await;
     let mut browser = Browser::default();
     browser.get(&api, &link).await;
-    let answer = browser.get(&api, &link).await;
-    assert_eq!(answer.status, 303, "{}", answer.text());
-    assert_eq!(answer.header("location"), "/?signin=demo");
+    let response = browser.get(&api, &link).await;
+    assert_eq!(response.status, 303, "{}", response.text());
+    assert_eq!(response.header("location"), "/?signin=demo");
 }
 
 #[tokio::test]

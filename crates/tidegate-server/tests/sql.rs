@@ -10,14 +10,14 @@ use crate::fixture::{Api, request};
 #[tokio::test]
 async fn a_response_is_schema_and_data_in_compact_json() {
     let api = Api::start().await;
-    let answer = api.sql(&json!({"q": "select rows 2 3"})).await;
-    assert_eq!(answer.status, 200);
+    let response = api.sql(&json!({"q": "select rows 2 3"})).await;
+    assert_eq!(response.status, 200);
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/json; charset=utf-8"
     );
     assert_eq!(
-        answer.text(),
+        response.text(),
         r#"{"schema":{"s":{"type":"text","array":false}},"data":[{"s":"xxx"},{"s":"xxx"}]}"#
     );
 }
@@ -25,25 +25,25 @@ async fn a_response_is_schema_and_data_in_compact_json() {
 #[tokio::test]
 async fn a_write_tells_its_rows_and_the_id_comes_back() {
     let api = Api::start().await;
-    let answer = api
+    let response = api
         .sql(&json!({"q": "insert into t values (1)", "id": {"a": 1}}))
         .await;
     let expected = json!({"schema": {}, "data": [], "affected_rows": 1, "id": {"a": 1}});
-    assert_eq!(answer.json(), expected);
+    assert_eq!(response.json(), expected);
 }
 
 #[tokio::test]
 async fn an_array_is_one_transaction_with_an_array_of_responses() {
     let api = Api::start().await;
-    let answer = api
+    let response = api
         .sql(&json!([{"q": "insert 1"}, {"q": "select rows 1 1", "id": 2}]))
         .await;
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
     let expected = json!([
         {"schema": {}, "data": [], "affected_rows": 1},
         {"schema": {"s": {"type": "text", "array": false}}, "data": [{"s": "x"}], "id": 2},
     ]);
-    assert_eq!(answer.json(), expected);
+    assert_eq!(response.json(), expected);
     let query = |text: &str| ExecutorCall::Query(text.to_owned());
     let expected = [
         ExecutorCall::Begin,
@@ -57,11 +57,11 @@ async fn an_array_is_one_transaction_with_an_array_of_responses() {
 #[tokio::test]
 async fn a_failing_request_of_an_array_is_named_and_rolls_back() {
     let api = Api::start().await;
-    let answer = api
+    let response = api
         .sql(&json!([{"q": "insert 1"}, {"q": "select fail 1 23505 1"}]))
         .await;
-    assert_eq!(answer.error(), (409, "SQL_ERROR".to_owned()));
-    assert_eq!(answer.json()["message"], "[1]: what PostgreSQL said");
+    assert_eq!(response.error(), (409, "SQL_ERROR".to_owned()));
+    assert_eq!(response.json()["message"], "[1]: what PostgreSQL said");
     assert_eq!(api.executor.calls().last(), Some(&ExecutorCall::Rollback));
 }
 
@@ -78,12 +78,12 @@ async fn a_wrong_request_of_an_array_runs_nothing() {
         ),
         (json!({"q": 5}), 400, "INPUT_VALIDATION_ERROR"),
     ] {
-        let answer = api.sql(&json!([{"q": "insert 1"}, wrong])).await;
-        assert_eq!(answer.error(), (status, code.to_owned()), "{wrong}");
+        let response = api.sql(&json!([{"q": "insert 1"}, wrong])).await;
+        assert_eq!(response.error(), (status, code.to_owned()), "{wrong}");
         assert!(
-            answer.json()["message"].as_str().unwrap().contains("[1]"),
+            response.json()["message"].as_str().unwrap().contains("[1]"),
             "{}",
-            answer.text()
+            response.text()
         );
     }
     assert!(api.executor.calls().is_empty());
@@ -100,10 +100,13 @@ async fn csv_and_ndjson_have_their_types() {
             "{\"s\":\"xx\"}\n{\"s\":\"xx\"}\n",
         ),
     ] {
-        let answer = api
+        let response = api
             .sql(&json!({"q": "select rows 2 2", "output_format": format}))
             .await;
-        assert_eq!((answer.header("content-type"), answer.text()), (kind, text));
+        assert_eq!(
+            (response.header("content-type"), response.text()),
+            (kind, text)
+        );
         let essence = kind.split(';').next().unwrap();
         let by_accept = api
             .sql_with("accept", essence, &json!({"q": "select rows 2 2"}))
@@ -148,19 +151,19 @@ async fn invalid_bodies_get_distinct_errors() {
 #[tokio::test]
 async fn what_postgresql_says_is_passed_on_in_this_order() {
     let api = Api::start().await;
-    let answer = api.sql(&json!({"q": "select fail 0 23514"})).await;
-    assert_eq!(answer.status, 400);
+    let response = api.sql(&json!({"q": "select fail 0 23514"})).await;
+    assert_eq!(response.status, 400);
     assert_eq!(
-        answer.text(),
+        response.text(),
         concat!(
             r#"{"success":false,"message":"what PostgreSQL said","code":400,"errorCode":"SQL_ERROR","#,
             r#""sqlstate":"23514","detail":"more","hint":"advice","position":8,"#,
             r#""constraint":"albums_price_check","column":"price","table":"albums"}"#
         )
     );
-    let answer = api.sql(&json!({"q": "select fail 0 40001"})).await;
+    let response = api.sql(&json!({"q": "select fail 0 40001"})).await;
     assert_eq!(
-        (answer.status.as_u16(), &answer.json()["retryable"]),
+        (response.status.as_u16(), &response.json()["retryable"]),
         (409, &Value::from(true))
     );
 }
@@ -175,17 +178,17 @@ async fn faults_of_the_database_say_when_to_come_again() {
         ("nodatabase", 404, "NOT_FOUND", ""),
         ("internal", 500, "INTERNAL_ERROR", ""),
     ] {
-        let answer = api.sql(&json!({"q": format!("select error {kind}")})).await;
-        assert_eq!(answer.error(), (status, code.to_owned()));
-        assert_eq!(answer.header("retry-after"), retry);
-        assert!(!answer.text().contains("secret"), "{}", answer.text());
+        let response = api.sql(&json!({"q": format!("select error {kind}")})).await;
+        assert_eq!(response.error(), (status, code.to_owned()));
+        assert_eq!(response.header("retry-after"), retry);
+        assert!(!response.text().contains("secret"), "{}", response.text());
     }
-    let answer = api.sql(&json!({"q": "select fail 0 57P01"})).await;
-    assert_eq!(answer.error(), (503, "DATABASE_UNAVAILABLE".to_owned()));
-    assert_eq!(answer.header("retry-after"), "1");
-    let answer = api.sql(&json!({"q": "select fail 0 25006"})).await;
+    let response = api.sql(&json!({"q": "select fail 0 57P01"})).await;
+    assert_eq!(response.error(), (503, "DATABASE_UNAVAILABLE".to_owned()));
+    assert_eq!(response.header("retry-after"), "1");
+    let response = api.sql(&json!({"q": "select fail 0 25006"})).await;
     assert_eq!(
-        (answer.status.as_u16(), answer.header("allow")),
+        (response.status.as_u16(), response.header("allow")),
         (405, "POST, OPTIONS")
     );
 }
@@ -194,8 +197,8 @@ async fn faults_of_the_database_say_when_to_come_again() {
 async fn a_request_lowers_its_deadline_and_never_raises_it() {
     let api = Api::start().await;
     let body = json!({"q": "select wait"});
-    let left = |answer: &Value| {
-        answer["data"][0]["s"]
+    let left = |response: &Value| {
+        response["data"][0]["s"]
             .as_str()
             .unwrap()
             .parse::<u64>()
@@ -209,9 +212,9 @@ async fn a_request_lowers_its_deadline_and_never_raises_it() {
     assert!(left(&longer.json()) <= 60);
     assert_eq!(longer.header("preference-applied"), "wait=60");
     for wrong in ["wait=soon", "timezone=Europe/Atlantis"] {
-        let answer = api.sql_with("prefer", wrong, &body).await;
+        let response = api.sql_with("prefer", wrong, &body).await;
         assert_eq!(
-            answer.error(),
+            response.error(),
             (400, "INPUT_VALIDATION_ERROR".to_owned()),
             "{wrong}"
         );
@@ -226,14 +229,9 @@ async fn a_buffered_response_has_a_limit_and_a_streamed_one_has_none() {
     })
     .await;
     let rows = "select rows 200 1000";
-    let answer = api.sql(&json!({"q": rows})).await;
-    assert_eq!(answer.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
-    assert!(
-        answer.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("ndjson")
-    );
+    let reply = api.sql(&json!({"q": rows})).await;
+    assert_eq!(reply.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    assert!(reply.json()["message"].as_str().unwrap().contains("ndjson"));
     let batch = api
         .sql(&json!([{"q": "select rows 60 1000"}, {"q": "select rows 60 1000"}]))
         .await;
@@ -252,9 +250,9 @@ async fn large_bodies_and_responses_share_what_memory_there_is() {
         ..Limits::default()
     })
     .await;
-    let answer = api.sql(&json!({"q": "select rows 2000 1000"})).await;
-    assert_eq!(answer.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
-    assert_eq!(answer.header("retry-after"), "1");
+    let response = api.sql(&json!({"q": "select rows 2000 1000"})).await;
+    assert_eq!(response.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
+    assert_eq!(response.header("retry-after"), "1");
     let large =
         json!({"q": format!("insert -- {}", "x".repeat(900_000)), "id": "y".repeat(400_000)});
     assert_eq!(
@@ -275,12 +273,12 @@ async fn a_statement_without_columns_is_answered_in_json() {
     let api = Api::start().await;
     for format in ["csv", "ccsv", "ndjson", "geojson"] {
         let body = json!({"q": "insert into t values (1)", "output_format": format});
-        let answer = api.sql(&body).await;
+        let response = api.sql(&body).await;
         let expected = r#"{"schema":{},"data":[],"affected_rows":1}"#;
-        assert_eq!(answer.text(), expected, "{format}");
-        let kind = answer.header("content-type");
+        assert_eq!(response.text(), expected, "{format}");
+        let kind = response.header("content-type");
         assert_eq!(kind, "application/json; charset=utf-8", "{format}");
-        assert_eq!(answer.header("content-disposition"), "", "{format}");
+        assert_eq!(response.header("content-disposition"), "", "{format}");
     }
 }
 
@@ -295,21 +293,21 @@ async fn a_format_for_files_that_was_asked_for_by_name_names_a_file() {
         ("geojson", "attachment; filename=\"data.geojson\""),
         ("json", ""),
     ] {
-        let answer = api.sql(&body(format)).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        assert_eq!(answer.header("content-disposition"), name, "{format}");
+        let response = api.sql(&body(format)).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("content-disposition"), name, "{format}");
     }
     let rows = json!({"q": "select rows 2 3"});
-    let answer = api.sql_with("accept", "text/csv", &rows).await;
-    assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8");
-    assert_eq!(answer.header("content-disposition"), "");
+    let response = api.sql_with("accept", "text/csv", &rows).await;
+    assert_eq!(response.header("content-type"), "text/csv; charset=utf-8");
+    assert_eq!(response.header("content-disposition"), "");
 }
 
 #[tokio::test]
 async fn a_large_response_is_whole() {
     let api = Api::start().await;
-    let answer = api.sql(&json!({"q": "select rows 3000 1000"})).await;
-    let rows = answer.json()["data"].as_array().unwrap().len();
+    let response = api.sql(&json!({"q": "select rows 3000 1000"})).await;
+    let rows = response.json()["data"].as_array().unwrap().len();
     assert_eq!(rows, 3_000);
 }
 
@@ -322,14 +320,14 @@ async fn schemas_are_described_one_or_all() {
         "/api/v4/sql/schema/",
         "/api/v4/sql/schema?schema=",
     ] {
-        let answer = api.get(path).await;
+        let response = api.get(path).await;
         assert_eq!(
-            (answer.status.as_u16(), answer.text()),
+            (response.status.as_u16(), response.text()),
             (200, &*format!("[{public}]")),
             "{path}"
         );
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "application/json; charset=utf-8"
         );
     }
@@ -337,13 +335,13 @@ async fn schemas_are_described_one_or_all() {
         "/api/v4/sql/schema/public",
         "/api/v4/sql/schema?schema=public",
     ] {
-        let answer = api.get(path).await;
+        let response = api.get(path).await;
         assert_eq!(
-            (answer.status.as_u16(), answer.text()),
+            (response.status.as_u16(), response.text()),
             (200, public),
             "{path}"
         );
     }
-    let answer = api.get("/api/v4/sql/schema?schema=%").await;
-    assert_eq!(answer.error(), (400, "INPUT_VALIDATION_ERROR".to_owned()));
+    let response = api.get("/api/v4/sql/schema?schema=%").await;
+    assert_eq!(response.error(), (400, "INPUT_VALIDATION_ERROR".to_owned()));
 }

@@ -83,8 +83,8 @@ async fn http_1_and_2_are_spoken_over_tls() {
         .uri("https://localhost/healthz")
         .body(())
         .unwrap();
-    let (answer, _) = sender.send_request(request, true).unwrap();
-    assert_eq!(answer.await.unwrap().status(), 200);
+    let (response, _) = sender.send_request(request, true).unwrap();
+    assert_eq!(response.await.unwrap().status(), 200);
 }
 
 #[tokio::test]

@@ -30,13 +30,13 @@ async fn https_sends_hsts_and_plain_loopback_does_not() {
         (&[("x-forwarded-proto", "http")][..], ""),
         (&[("x-forwarded-proto", "https")][..], "max-age=31536000"),
     ] {
-        let answer = token(&api, headers).await;
-        assert_eq!(answer.header(HSTS), expected, "{headers:?}");
+        let response = token(&api, headers).await;
+        assert_eq!(response.header(HSTS), expected, "{headers:?}");
     }
     api.peer.encrypted = true;
     for path in ["/healthz", "/account", "/nowhere", "/assets/tidegate.css"] {
-        let answer = api.get(path).await;
-        assert_eq!(answer.header(HSTS), "max-age=31536000", "{path}");
+        let response = api.get(path).await;
+        assert_eq!(response.header(HSTS), "max-age=31536000", "{path}");
     }
     let stranger = Peer {
         address: "203.0.113.9".parse().unwrap(),
@@ -44,9 +44,9 @@ async fn https_sends_hsts_and_plain_loopback_does_not() {
         loopback: false,
     };
     api.peer = stranger;
-    let answer = token(&api, &[("x-forwarded-proto", "https")]).await;
-    assert_eq!(answer.status, 400);
-    assert_eq!(answer.header(HSTS), "");
+    let response = token(&api, &[("x-forwarded-proto", "https")]).await;
+    assert_eq!(response.status, 400);
+    assert_eq!(response.header(HSTS), "");
 }
 
 #[tokio::test]
@@ -66,8 +66,8 @@ async fn a_local_proxy_may_forward_remote_clients() {
             200,
         ),
     ] {
-        let answer = token(&api, headers).await;
-        assert_eq!(answer.status, status, "{headers:?}: {}", answer.text());
+        let response = token(&api, headers).await;
+        assert_eq!(response.status, status, "{headers:?}: {}", response.text());
     }
     let page = request(Method::GET, "/account").header("x-forwarded-for", "1.2.3.4");
     let page = api.call(page.body(String::new()).unwrap()).await;

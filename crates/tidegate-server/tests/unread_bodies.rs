@@ -22,8 +22,8 @@ const REFUSED: [(u16, &str); 4] = [
 ];
 
 /// Whether a response announces that the connection will be closed.
-fn closes(answer: &str) -> bool {
-    answer
+fn closes(response: &str) -> bool {
+    response
         .lines()
         .any(|line| line.eq_ignore_ascii_case("connection: close"))
 }

@@ -50,8 +50,8 @@ impl Socket {
     /// Runs a statement, whose result shows that the socket is authenticated.
     pub(crate) async fn assert_authenticated(&mut self) {
         self.send(&json!({"q": "select rows 1 1"})).await;
-        let answer = self.receive().await;
-        assert_eq!(answer["data"], json!([{"s": "x"}]), "{answer}");
+        let response = self.receive().await;
+        assert_eq!(response["data"], json!([{"s": "x"}]), "{response}");
     }
 }
 
@@ -63,8 +63,8 @@ async fn tokens(api: &Api) -> (String, String) {
 
 async fn revoke(api: &Api, refresh: &str) {
     let body = json!({"token": refresh, "client_id": "app"});
-    let answer = api.post("/api/v4/oauth/revoke", &body).await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    let response = api.post("/api/v4/oauth/revoke", &body).await;
+    assert_eq!(response.status, 200, "{}", response.text());
 }
 
 #[tokio::test]

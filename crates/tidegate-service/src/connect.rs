@@ -143,12 +143,12 @@ async fn is_in_recovery(
         return Ok(value == "on");
     }
     let mut messages = poll_fn(|cx| connection.poll_message(cx));
-    let mut answer = std::pin::pin!(client.simple_query("SELECT pg_catalog.pg_is_in_recovery()"));
+    let mut response = std::pin::pin!(client.simple_query("SELECT pg_catalog.pg_is_in_recovery()"));
     loop {
         tokio::select! {
-            answer = &mut answer => {
-                let answer = answer.map_err(|error| error::of_connection(&error))?;
-                return Ok(answer.iter().any(|message| matches!(
+            response = &mut response => {
+                let response = response.map_err(|error| error::of_connection(&error))?;
+                return Ok(response.iter().any(|message| matches!(
                     message,
                     SimpleQueryMessage::Row(row) if row.get(0) == Some("t")
                 )));

@@ -187,10 +187,10 @@ impl OperationContext {
                 request.variables,
             );
             // A message is sent as one WebSocket frame, so its whole text must be in memory.
-            let answer = Box::pin(run).await?;
-            let answer = answer.collect(self.app.limits().response).await;
-            self.report(Errors::of_graphql(&answer.errors));
-            let texts = outgoing::graphql(self.dialect, id, answer);
+            let reply = Box::pin(run).await?;
+            let reply = reply.collect(self.app.limits().response).await;
+            self.report(Errors::of_graphql(&reply.errors));
+            let texts = outgoing::graphql(self.dialect, id, reply);
             // The operation cannot be undone, so its response is sent even if the memory budget is
             // exhausted.
             let mut reservation = self.app.memory().reservation(self.caller.holder());
@@ -257,9 +257,9 @@ impl OperationContext {
     }
 
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> GraphQlResult {
-        let answer = GraphqlResponse::refused(errors);
-        self.report(Errors::of_graphql(&answer.errors));
-        GraphQlResult::Messages(outgoing::graphql(self.dialect, id, answer), None)
+        let response = GraphqlResponse::refused(errors);
+        self.report(Errors::of_graphql(&response.errors));
+        GraphQlResult::Messages(outgoing::graphql(self.dialect, id, response), None)
     }
 
     fn failed(&self, id: Option<&str>, failure: &ApiError) -> Bytes {

@@ -124,12 +124,12 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
 
 /// Builds the messages for the collected response to a GraphQL operation. If the operation was
 /// executed, the messages are the response and `complete`. Otherwise there is one error message.
-pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
-    let body = answer.body.into_bytes().unwrap_or_default();
+pub(super) fn graphql(dialect: Dialect, id: &str, response: GraphqlResponse) -> Messages {
+    let body = response.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     out.put_slice(b"{\"id\":");
     out.put_slice(id.as_bytes());
-    if answer.executed {
+    if response.executed {
         if dialect == Dialect::Tidegate {
             // The response is an object with at least one member. Its members are inserted after
             // the members of the message.

@@ -104,12 +104,12 @@ mod tests {
     /// login.
     async fn run(
         config: &Config,
-        answer: impl Fn(&str) -> Option<ConnectError>,
+        response: impl Fn(&str) -> Option<ConnectError>,
     ) -> (String, Result<String, ConnectError>) {
         let mut tried = String::new();
         let outcome = config.first_usable(|target| {
             tried.push_str(&name(target));
-            std::future::ready(answer(&name(target)).map_or(Ok(name(target)), Err))
+            std::future::ready(response(&name(target)).map_or(Ok(name(target)), Err))
         });
         let outcome = outcome.await;
         (tried, outcome)
@@ -137,22 +137,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_refused_login_ends_the_search() {
-        let answer = |host: &str| Some(refused(if host == "a" { "57P03" } else { "28P01" }));
-        let (tried, outcome) = run(&config(), answer).await;
+        let response = |host: &str| Some(refused(if host == "a" { "57P03" } else { "28P01" }));
+        let (tried, outcome) = run(&config(), response).await;
         assert_eq!(tried, "ab");
         assert_eq!(outcome.unwrap_err().fault(), ConnectFault::Login);
     }
 
     #[tokio::test]
     async fn the_error_names_each_host_and_its_reason() {
-        let answer = |host: &str| {
+        let response = |host: &str| {
             Some(match host {
                 "a" => ConnectError::Unreachable(std::io::Error::other("connection refused")),
                 "b" => refused("53300"),
                 _ => ConnectError::InRecovery,
             })
         };
-        let error = run(&config(), answer).await.1.unwrap_err();
+        let error = run(&config(), response).await.1.unwrap_err();
         assert_eq!(error.fault(), ConnectFault::Unavailable);
         let text = error.to_string();
         for part in [
@@ -168,13 +168,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_is_full_if_its_primary_is() {
-        let answer = |host: &str| {
+        let response = |host: &str| {
             Some(match host {
                 "b" => refused("53300"),
                 _ => ConnectError::InRecovery,
             })
         };
-        let error = run(&config(), answer).await.1.unwrap_err();
+        let error = run(&config(), response).await.1.unwrap_err();
         assert_eq!(error.fault(), ConnectFault::Full);
     }
 

@@ -141,12 +141,12 @@ impl<'a> Running<'a> {
     }
 
     fn run(&mut self, number: usize, block: &Block, expected: Option<&str>) {
-        let answer = self.shell.ask(&format!(
+        let response = self.shell.ask(&format!(
             "failed=0; . $STEPS/{number} </dev/null >$STEPS/{number}.out 2>$STEPS/{number}.err; \
              echo \"$? $failed\""
         ));
-        if answer != "0 0" {
-            self.fail(number, block, &format!("failed ({answer})"));
+        if response != "0 0" {
+            self.fail(number, block, &format!("failed ({response})"));
         }
         let printed = self.file(format!("{number}.out"));
         match expected {

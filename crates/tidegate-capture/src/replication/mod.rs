@@ -156,10 +156,10 @@ impl Replication {
 /// If the login may not replicate, or the server does not respond.
 pub async fn identify(config: &Config) -> LogResult<()> {
     let mut session = session::ReplicationSession::open(config, &config.admin_database).await?;
-    let answer = session
+    let response = session
         .run("IDENTIFY_SYSTEM", config.connect_timeout)
         .await?;
-    if answer.is_empty() {
+    if response.is_empty() {
         return Err(unreadable("the answer to IDENTIFY_SYSTEM"));
     }
     Ok(())

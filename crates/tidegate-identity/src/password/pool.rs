@@ -57,8 +57,8 @@ impl Pool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        let answer = self.submit(job)?;
-        answer.await.map_err(|_| Error::HasherFailed)
+        let response = self.submit(job)?;
+        response.await.map_err(|_| Error::HasherFailed)
     }
 
     /// Queues one job of a long series, such as one of many passwords to hash. At most as many jobs
@@ -83,7 +83,7 @@ impl Pool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<oneshot::Receiver<T>> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let completed = Arc::clone(&self.completed);
         let job: Job = Box::new(move || {
             if !reply.is_closed() {
@@ -100,7 +100,7 @@ impl Pool {
             },
             TrySendError::Disconnected(_) => Error::HasherFailed,
         })?;
-        Ok(answer)
+        Ok(response)
     }
 }
 
@@ -201,20 +201,20 @@ mod tests {
         };
         let many: Vec<_> = (0..2 * QUEUE).map(|_| note("one of many")).collect();
         let mut submitting = Box::pin(async {
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             for job in many {
-                answers.push(pool.submit_in_turn(job).await.unwrap());
+                responses.push(pool.submit_in_turn(job).await.unwrap());
             }
-            answers
+            responses
         });
         assert!(futures_poll(&mut submitting).is_none());
         let mut single = Box::pin(pool.run(note("single")));
         assert!(futures_poll(&mut single).is_none());
         release.send(()).unwrap();
-        let (answers, single) = tokio::join!(submitting, single);
+        let (responses, single) = tokio::join!(submitting, single);
         single.unwrap();
-        for answer in answers {
-            answer.await.unwrap();
+        for response in responses {
+            response.await.unwrap();
         }
         let order = order.lock().unwrap();
         assert_eq!(order.len(), 2 * QUEUE + 1);

@@ -27,7 +27,7 @@ pub enum LoginOutcome {
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderCallback<'a> {
     /// The query parameters of the callback, which hold the provider's result.
-    pub answer: &'a Parameters,
+    pub response: &'a Parameters,
     /// The browser's cookie.
     pub cookie: &'a Secret,
     /// The signed-in browser, if any.
@@ -74,8 +74,8 @@ impl Issuer {
         back: &ProviderCallback<'_>,
         context: &RequestContext,
     ) -> Result<LoginOutcome> {
-        let state = back.answer.text("state")?.unwrap_or_default();
-        let code = back.answer.text("code")?;
+        let state = back.response.text("state")?.unwrap_or_default();
+        let code = back.response.text("code")?;
         let there = (provider, redirect_uri);
         let (purpose, identity) = self
             .identity

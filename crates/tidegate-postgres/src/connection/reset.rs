@@ -59,8 +59,8 @@ impl Connection {
         // this additional Sync, the timeout interrupts the reset and not a statement of the next
         // caller.
         self.sync();
-        let answers = 2 + u32::from(seeds) + u32::from(checks_first);
-        self.session.begin_reset(side_effects, answers);
+        let responses = 2 + u32::from(seeds) + u32::from(checks_first);
+        self.session.begin_reset(side_effects, responses);
     }
 
     fn push_check(&mut self) {

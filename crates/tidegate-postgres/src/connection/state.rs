@@ -41,7 +41,7 @@ enum Phase {
     /// far.
     Resetting {
         outstanding: u32,
-        answers: u32,
+        responses: u32,
         rows: u32,
     },
     /// The connection is unusable. `may_run` says whether PostgreSQL may still run a statement of
@@ -189,12 +189,12 @@ impl SessionState {
 
     /// Records that a reset was queued. The final `answers` outstanding responses belong to the
     /// reset.
-    pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
+    pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, responses: u32) {
         self.note_side_effects(side_effects);
         if !self.is_closed() {
             self.phase = Phase::Resetting {
                 outstanding: self.outstanding(),
-                answers,
+                responses,
                 rows: 0,
             };
         }
@@ -291,7 +291,7 @@ impl SessionState {
 
     /// Whether the next response belongs to a reset.
     pub(super) fn is_resetting(&self) -> bool {
-        matches!(self.phase, Phase::Resetting { outstanding, answers, .. } if outstanding <= answers)
+        matches!(self.phase, Phase::Resetting { outstanding, responses, .. } if outstanding <= responses)
     }
 
     /// The state of the connection. `all_sent` says whether the send buffer is empty.

@@ -30,8 +30,8 @@ impl UserExecutor {
             position: TransactionPosition::Alone,
         };
         let tasks: Vec<_> = statements.iter().copied().map(task).collect();
-        let answer = match in_flight.enqueue(&tasks) {
-            Enqueued::Queued(answer) => answer,
+        let response = match in_flight.enqueue(&tasks) {
+            Enqueued::Queued(response) => response,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
                 // The only open connection of a role is not multiplexed if the role may open more.
@@ -45,13 +45,13 @@ impl UserExecutor {
                     });
                 }
                 match in_flight.enqueue_behind(&tasks) {
-                    Enqueued::Queued(answer) => answer,
+                    Enqueued::Queued(response) => response,
                     Enqueued::NotMultiplexed | Enqueued::Full => return None,
                 }
             }
         };
         drop(tasks);
-        let answer = answer.await.ok()?;
+        let response = response.await.ok()?;
         self.multiplexer.count();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
         // The refresh runs on a connection of the service to the database. The service probably has
@@ -60,6 +60,6 @@ impl UserExecutor {
             let database = route.login.database.clone();
             tokio::spawn(refresh.run_on_service(service.clone(), database));
         }
-        Some((answer, metadata))
+        Some((response, metadata))
     }
 }

@@ -100,13 +100,13 @@ impl SendQueue {
             prepared: read.prepared,
         });
         let switches = tasks.first().is_some_and(|task| task.switch.is_some());
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let pipeline = PendingPipeline::new(steps.collect(), switches, now, expected, reply);
         self.pipelines.push(pipeline);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
-        Enqueued::Queued(answer)
+        Enqueued::Queued(response)
     }
 
     /// The prepared statements of the pipeline; `None` if one of them must not be multiplexed.

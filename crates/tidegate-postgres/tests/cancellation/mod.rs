@@ -53,8 +53,8 @@ async fn what_cannot_be_interrupted_keeps_its_place_until_it_has_ended() {
     });
     fixture.wait_for_running("unending", 1).await;
     reading.abort();
-    let answer = Sql::new("select 1").value(&fixture, &owner);
-    assert_eq!(answer.await, "1");
+    let response = Sql::new("select 1").value(&fixture, &owner);
+    assert_eq!(response.await, "1");
     assert_eq!(
         fixture.running("unending").await,
         0,
@@ -241,8 +241,8 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
 async fn load(fixture: Arc<Fixture>, login: Login, end: watch::Receiver<bool>) {
     while !*end.borrow() {
         let query = Sql::new("select 1 as one").within(Duration::from_secs(8));
-        let answer = tokio::time::timeout(Duration::from_secs(10), query.run(&fixture, &login));
-        match answer.await.expect("a request hangs") {
+        let response = tokio::time::timeout(Duration::from_secs(10), query.run(&fixture, &login));
+        match response.await.expect("a request hangs") {
             Ok(rows) => assert_eq!(rows.values, [["1"]]),
             Err(Error::Unavailable { .. } | Error::PoolTimeout { .. }) => {
                 tokio::task::yield_now().await;

@@ -41,7 +41,7 @@ async fn babble(mut stream: TcpStream, end: Arc<Notify>) -> std::io::Result<()> 
 /// An administrator that gives scripted answers, one for each request. After the last answer the
 /// backend ends.
 struct Administrator {
-    answers: Mutex<Vec<TerminateOutcome>>,
+    responses: Mutex<Vec<TerminateOutcome>>,
     asked: Mutex<Vec<(Instant, Backend)>>,
     end: Arc<Notify>,
 }
@@ -49,9 +49,9 @@ struct Administrator {
 impl BackendTerminator for Administrator {
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         self.asked.lock().push((Instant::now(), backend));
-        let mut answers = self.answers.lock();
-        let fate = answers.remove(0);
-        if answers.is_empty() && fate == TerminateOutcome::Requested {
+        let mut responses = self.responses.lock();
+        let fate = responses.remove(0);
+        if responses.is_empty() && fate == TerminateOutcome::Requested {
             self.end.notify_one();
         }
         Box::pin(std::future::ready(fate))
@@ -73,14 +73,14 @@ impl Credentials for AnyLogin {
 
 /// Returns the seconds after which the administrator was asked to terminate the backend of a
 /// connection that broke the protocol, until the connection's slot was free.
-async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
+async fn asked(responses: &[TerminateOutcome]) -> Vec<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
     let config = Config::from_url(&url)
         .unwrap()
         .with_tls(TlsMode::Disable, None);
     let administrator = Arc::new(Administrator {
-        answers: Mutex::new(answers.to_vec()),
+        responses: Mutex::new(responses.to_vec()),
         asked: Mutex::default(),
         end: Arc::default(),
     });

@@ -34,8 +34,8 @@ async fn one_member_leaves_connections_for_the_others() {
             .collect();
         fixture.wait_for_running(text, most).await;
         for _ in 0..10 {
-            let answer = timeout(Duration::from_secs(2), ours(ID).value(&fixture, &other)).await;
-            assert_eq!(answer.expect("the other member waits"), quoted(2));
+            let response = timeout(Duration::from_secs(2), ours(ID).value(&fixture, &other)).await;
+            assert_eq!(response.expect("the other member waits"), quoted(2));
             assert!(fixture.running(text).await <= most, "{text}");
         }
         locker.batch_execute("COMMIT").await.unwrap();

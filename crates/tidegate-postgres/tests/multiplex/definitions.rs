@@ -19,9 +19,9 @@ async fn definitions_that_change_meanwhile_count() {
             join_all((0..count).map(move |_| Sql::new(text).run(fixture, owner)))
         };
         for _ in 0..10 {
-            for answer in rows(20).await {
-                let answer = answer.unwrap();
-                assert_eq!(answer.columns.len(), 2 + round);
+            for response in rows(20).await {
+                let response = response.unwrap();
+                assert_eq!(response.columns.len(), 2 + round);
             }
         }
         fixture
@@ -31,10 +31,10 @@ async fn definitions_that_change_meanwhile_count() {
             ))
             .await
             .unwrap();
-        for answer in rows(40).await {
-            let answer = answer.unwrap();
-            assert_eq!(answer.columns.len(), 3 + round);
-            assert_eq!(value(&answer.values[0]), Some(round.to_string()));
+        for response in rows(40).await {
+            let response = response.unwrap();
+            assert_eq!(response.columns.len(), 3 + round);
+            assert_eq!(value(&response.values[0]), Some(round.to_string()));
         }
     }
 }
@@ -73,19 +73,23 @@ async fn a_type_that_another_client_changed_is_never_misread() {
         // The next multiplexed connection starts without prepared statements.
         fixture.users.pool().close(&owner.database);
         for _ in 0..5 {
-            for answer in read(types, 40).await {
-                let answer = answer.unwrap();
-                assert_eq!(answer.columns[0].r#type.to_string(), kind, "round {round}");
+            for response in read(types, 40).await {
+                let response = response.unwrap();
+                assert_eq!(
+                    response.columns[0].r#type.to_string(),
+                    kind,
+                    "round {round}"
+                );
                 assert!(
-                    matches!(&*answer.values[0][0], "5" | "5.0"),
+                    matches!(&*response.values[0][0], "5" | "5.0"),
                     "{:?}",
-                    answer.values
+                    response.values
                 );
             }
-            for answer in read(stars, 40).await {
-                let answer = answer.unwrap();
-                assert_eq!(answer.columns.len(), 4);
-                assert_eq!(&*answer.columns[3].name, format!("{name}2"));
+            for response in read(stars, 40).await {
+                let response = response.unwrap();
+                assert_eq!(response.columns.len(), 4);
+                assert_eq!(&*response.columns[3].name, format!("{name}2"));
             }
         }
     }

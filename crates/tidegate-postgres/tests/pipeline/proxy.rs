@@ -50,11 +50,11 @@ pub(super) async fn start(port: u16) -> (u16, Log) {
 async fn serve(client: TcpStream, server: TcpStream, log: Log) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let answers = log.clone();
+    let responses = log.clone();
     tokio::spawn(async move {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
-            answers.answered();
+            responses.answered();
             if to_client.write_all(&buffer[..read]).await.is_err() {
                 return;
             }

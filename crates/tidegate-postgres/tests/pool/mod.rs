@@ -45,8 +45,8 @@ async fn ask(
     requests: usize,
     answered: fn(Result<String, Error>),
 ) {
-    ask_with_pauses(fixture, logins, requests, move |answer| {
-        answered(answer);
+    ask_with_pauses(fixture, logins, requests, move |response| {
+        answered(response);
         None
     })
     .await;
@@ -67,11 +67,11 @@ async fn ask_with_pauses(
             for _ in 0..requests {
                 let login = random.pick(&logins);
                 let rows = Sql::new("select session_user::text as who").run(&fixture, login);
-                let answer = rows.await.map(|rows| rows.values[0][0].clone());
-                if let Ok(who) = &answer {
+                let response = rows.await.map(|rows| rows.values[0][0].clone());
+                if let Ok(who) = &response {
                     assert_eq!(*who, format!("\"{}\"", login.role));
                 }
-                if let Some(pause) = answered(answer) {
+                if let Some(pause) = answered(response) {
                     sleep(pause).await;
                 }
             }
@@ -107,7 +107,7 @@ async fn many_users_at_random_log_in_about_once_each() {
     let fixture = Fixture::on(testing::cluster(), "pool_users", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;
-    ask(&fixture, &logins, 200, |answer| drop(answer.unwrap())).await;
+    ask(&fixture, &logins, 200, |response| drop(response.unwrap())).await;
     let seen = counters(&fixture);
     assert!(seen.opened < 32 * 3, "{seen:?}");
     assert_eq!(seen.evicted, 0, "{seen:?}");
@@ -127,7 +127,7 @@ async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
     let fixture = Fixture::on(testing::cluster(), "pool_half", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;
-    ask(&fixture, &logins, 200, |answer| drop(answer.unwrap())).await;
+    ask(&fixture, &logins, 200, |response| drop(response.unwrap())).await;
     let seen = counters(&fixture);
     assert!(seen.opened < 32 * 4, "{seen:?}");
 }
@@ -180,8 +180,8 @@ async fn requests_share_what_others_leave_of_max_connections() {
     let held = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'pool_scarce'";
     while fixture.value(held).await != taken.len().to_string() {}
     let start = Instant::now();
-    ask_with_pauses(&fixture, &logins, 20, |answer| {
-        let (count, pause) = match answer {
+    ask_with_pauses(&fixture, &logins, 20, |response| {
+        let (count, pause) = match response {
             Ok(_) => (&SERVED, None),
             Err(Error::PoolTimeout { retry_after } | Error::Unavailable { retry_after, .. }) => {
                 (&UNAVAILABLE, Some(retry_after))
@@ -212,7 +212,7 @@ async fn requests_share_what_others_leave_of_max_connections() {
     let deadline = Instant::now() + Duration::from_secs(20);
     while fixture.users.pool().stats().held < 6 {
         assert!(Instant::now() < deadline, "the pool does not grow again");
-        ask(&fixture, &logins, 5, |answer| drop(answer.unwrap())).await;
+        ask(&fixture, &logins, 5, |response| drop(response.unwrap())).await;
     }
 }
 
@@ -225,8 +225,8 @@ async fn a_server_without_any_connection_left_is_reported_soon_and_found_again()
     let (fixture, taken) = full_server("pool_full", settings).await;
     let logins = users(&fixture, 8).await;
     let start = Instant::now();
-    ask(&fixture, &logins, 50, |answer| {
-        let error = answer.unwrap_err();
+    ask(&fixture, &logins, 50, |response| {
+        let error = response.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     })
     .await;

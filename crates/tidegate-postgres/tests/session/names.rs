@@ -37,7 +37,7 @@ async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<R
     let options = QueryOptions::default();
     let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
     let mut transaction = begun.await.unwrap();
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for statement in statements {
         let mut gathered = CollectedRows::default();
         let mut bound = statement.bound.clone();
@@ -45,10 +45,10 @@ async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<R
             bound.sets.push(Vec::new());
         }
         let completion = transaction.query(&bound, &mut gathered).await.unwrap();
-        answers.push(gathered.rows(completion));
+        responses.push(gathered.rows(completion));
     }
     transaction.commit().await.unwrap();
-    answers
+    responses
 }
 
 /// The fixture, a login that keeps prepared statements, and one that does not.
@@ -119,8 +119,8 @@ async fn a_hint_names_what_it_names_where_it_stands() {
     for login in &logins {
         for way in &WAYS[..4] {
             let path = Sql::new(way);
-            let answers = together(&fixture, login, &[path, typed(days)]).await;
-            assert_eq!(answers[1].values, [["\"span\""]], "{way}");
+            let responses = together(&fixture, login, &[path, typed(days)]).await;
+            assert_eq!(responses[1].values, [["\"span\""]], "{way}");
             // In the other schema PostgreSQL would expect a date.
             assert_eq!(
                 typed(numbers).value(&fixture, login).await,

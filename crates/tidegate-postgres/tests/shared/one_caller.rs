@@ -54,10 +54,10 @@ async fn one_user_leaves_connections_for_the_others() {
             .collect();
         fixture.wait_for_running(READ, least).await;
         for _ in 0..10 {
-            let answer = ours("select 'in'").run(&fixture, &other);
-            let answer = timeout(Duration::from_secs(2), answer).await;
+            let response = ours("select 'in'").run(&fixture, &other);
+            let response = timeout(Duration::from_secs(2), response).await;
             assert_eq!(
-                answer.expect("the other user waits").unwrap().values,
+                response.expect("the other user waits").unwrap().values,
                 [["\"in\""]]
             );
             assert!(fixture.running(READ).await <= most, "round {round}");

@@ -44,11 +44,11 @@ pub(crate) async fn readiness(app: &App) -> Response<Body> {
     if !ready {
         checks.insert("node".to_owned(), "draining".into());
     }
-    let answers = join_all(app.probes().iter().map(|probe| is_ready(&**probe))).await;
-    let answers = || app.probes().iter().zip(&answers);
-    let sound = answers().all(|(probe, is_ready)| *is_ready || !probe.is_essential());
+    let replies = join_all(app.probes().iter().map(|probe| is_ready(&**probe))).await;
+    let replies = || app.probes().iter().zip(&replies);
+    let sound = replies().all(|(probe, is_ready)| *is_ready || !probe.is_essential());
     ready &= sound;
-    for (probe, is_ready) in answers() {
+    for (probe, is_ready) in replies() {
         let word = match (*is_ready, probe.is_essential()) {
             (true, is_essential) if is_essential || sound => "ok",
             (_, true) => "unavailable",

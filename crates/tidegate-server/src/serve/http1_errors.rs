@@ -135,18 +135,18 @@ fn response(app: &App, (status, message): (StatusCode, &'static str), fields: &s
         "malformed HTTP request"
     );
     let body = failure.rest_body();
-    let mut answer = format!("HTTP/1.1 {status}\r\nx-request-id: {id}\r\n");
+    let mut reply = format!("HTTP/1.1 {status}\r\nx-request-id: {id}\r\n");
     let kept = fields.split("\r\n").filter(|field| *field != EMPTY_BODY);
-    answer.extend(kept.flat_map(|field| [field, "\r\n"]));
+    reply.extend(kept.flat_map(|field| [field, "\r\n"]));
     let length = body.len();
     let rest = format!(
         "content-type: application/json; charset=utf-8\r\ncache-control: no-store\r\n\
          content-length: {length}\r\n\r\n"
     );
-    answer.push_str(&rest);
-    let mut answer = answer.into_bytes();
-    answer.extend(body);
-    answer
+    reply.push_str(&rest);
+    let mut reply = reply.into_bytes();
+    reply.extend(body);
+    reply
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for ErrorRewriter<I> {

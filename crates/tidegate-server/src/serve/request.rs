@@ -64,10 +64,10 @@ pub(super) fn service(
         let in_flight = InFlight::begin(&activity);
         let version = request.version();
         let (request, unread_body) = split(request);
-        let answer = stack.clone().call(request);
+        let reply = stack.clone().call(request);
         let (app, activity) = (app.clone(), Arc::clone(&activity));
         async move {
-            let mut response = watch_client(answer, &activity).await?;
+            let mut response = watch_client(reply, &activity).await?;
             if let Some(unread_body) = unread_body {
                 unread_body.discard_or_close(&mut response).await;
             }
@@ -94,12 +94,12 @@ fn announce_close<T>(response: &mut Response<T>) {
 
 /// Waits for a response. Until it is ready, requests periodic checks of the connection to the
 /// client.
-async fn watch_client<T>(answer: impl Future<Output = T>, activity: &ConnectionActivity) -> T {
-    let mut answer = pin!(answer);
+async fn watch_client<T>(response: impl Future<Output = T>, activity: &ConnectionActivity) -> T {
+    let mut response = pin!(response);
     loop {
         tokio::select! {
             biased;
-            done = &mut answer => return done,
+            done = &mut response => return done,
             () = tokio::time::sleep(CHECK_INTERVAL) => activity.request_check(),
         }
     }

@@ -20,9 +20,9 @@ async fn every_page_carries_the_headers_that_protect_it() {
         ("/signout".to_owned(), ""),
     ] {
         let with_origin = request(Method::GET, &path).header("origin", "https://evil.example");
-        let answer = api.call(with_origin.body(String::new()).unwrap()).await;
+        let response = api.call(with_origin.body(String::new()).unwrap()).await;
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "text/html; charset=utf-8",
             "{path}"
         );
@@ -30,7 +30,7 @@ async fn every_page_carries_the_headers_that_protect_it() {
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
              form-action 'self'{leads_to}"
         );
-        assert_eq!(answer.header("content-security-policy"), policy, "{path}");
+        assert_eq!(response.header("content-security-policy"), policy, "{path}");
         for (name, value) in [
             ("x-frame-options", "DENY"),
             ("x-content-type-options", "nosniff"),
@@ -39,10 +39,10 @@ async fn every_page_carries_the_headers_that_protect_it() {
             ("cross-origin-opener-policy", "same-origin"),
             ("access-control-allow-origin", ""),
         ] {
-            assert_eq!(answer.header(name), value, "{path} {name}");
+            assert_eq!(response.header(name), value, "{path} {name}");
         }
-        assert!(!answer.text().contains("<script"), "{path}");
-        let cookie = answer.header("set-cookie");
+        assert!(!response.text().contains("<script"), "{path}");
+        let cookie = response.header("set-cookie");
         if !cookie.is_empty() {
             assert!(cookie.starts_with("tidegate="), "{cookie}");
             assert!(
@@ -54,9 +54,9 @@ async fn every_page_carries_the_headers_that_protect_it() {
     let preflight = request(Method::OPTIONS, "/auth")
         .header("origin", "https://evil.example")
         .header("access-control-request-method", "POST");
-    let answer = api.call(preflight.body(String::new()).unwrap()).await;
-    assert_eq!(answer.header("access-control-allow-origin"), "");
-    assert_eq!(answer.header("access-control-allow-methods"), "");
+    let response = api.call(preflight.body(String::new()).unwrap()).await;
+    assert_eq!(response.header("access-control-allow-origin"), "");
+    assert_eq!(response.header("access-control-allow-methods"), "");
 }
 
 #[tokio::test]
@@ -76,16 +76,16 @@ async fn an_unknown_client_or_address_is_an_error_page() {
         ),
         "/auth?client_id=%ff".to_owned(),
     ] {
-        let answer = api.get(&address).await;
-        assert_eq!(answer.status, 400, "{address}");
-        assert_eq!(answer.header("location"), "", "{address}");
-        assert!(answer.text().contains("<h1>"), "{address}");
+        let response = api.get(&address).await;
+        assert_eq!(response.status, 400, "{address}");
+        assert_eq!(response.header("location"), "", "{address}");
+        assert!(response.text().contains("<h1>"), "{address}");
     }
     let wrong = QUERY.replace("S256", "plain");
-    let answer = api.get(&format!("/auth?{wrong}")).await;
-    assert_eq!(answer.status, 303);
+    let response = api.get(&format!("/auth?{wrong}")).await;
+    assert_eq!(response.status, 303);
     assert!(
-        answer
+        response
             .header("location")
             .starts_with(&format!("{CALLBACK}?error=invalid_request&"))
     );
@@ -114,18 +114,18 @@ async fn a_form_of_another_origin_is_refused() {
         (&good, &[("sec-fetch-site", "cross-site")]),
         (&good, &[("sec-fetch-site", "same-site")]),
     ] {
-        let answer = mine.send(&api, &action, headers, text.clone()).await;
-        assert_eq!(answer.status, 403, "{text} {headers:?}");
+        let response = mine.send(&api, &action, headers, text.clone()).await;
+        assert_eq!(response.status, 403, "{text} {headers:?}");
     }
     let mut nobody = Browser::default();
-    let answer = nobody.send(&api, &action, &[], good.clone()).await;
-    assert_eq!(answer.status, 403, "without the cookie");
+    let response = nobody.send(&api, &action, &[], good.clone()).await;
+    assert_eq!(response.status, 403, "without the cookie");
     let same = [
         ("origin", "http://127.0.0.1:8080"),
         ("sec-fetch-site", "same-origin"),
     ];
-    let answer = mine.send(&api, &action, &same, good).await;
-    assert_eq!(answer.status, 303, "{}", answer.text());
+    let response = mine.send(&api, &action, &same, good).await;
+    assert_eq!(response.status, 303, "{}", response.text());
 }
 
 #[tokio::test]
@@ -153,17 +153,17 @@ async fn a_wrong_name_and_a_wrong_password_read_the_same() {
         let mut browser = Browser::default();
         let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
         let fields = [("username", name), ("password", "wrong-password")];
-        let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
-        assert_eq!(answer.status, 400);
-        let (_, reported) = answer.text().split_once("<p class=\"error\"").unwrap();
+        let response = browser.post(&api, (&page, "sign_in"), &fields).await;
+        assert_eq!(response.status, 400);
+        let (_, reported) = response.text().split_once("<p class=\"error\"").unwrap();
         let (reported, _) = reported.split_once("</p>").unwrap();
         assert!(
-            answer
+            response
                 .text()
                 .contains("aria-describedby=\"password-error\"")
         );
         assert!(
-            !answer.text().contains("wrong-password"),
+            !response.text().contains("wrong-password"),
             "no password comes back"
         );
         texts.push(reported.to_owned());
@@ -176,8 +176,8 @@ async fn a_wrong_name_and_a_wrong_password_read_the_same() {
         ("password", "alice1234"),
         ("database", "lonely"),
     ];
-    let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
-    assert_eq!(answer.status, 400, "a name counts in its tenant only");
+    let response = browser.post(&api, (&page, "sign_in"), &fields).await;
+    assert_eq!(response.status, 400, "a name counts in its tenant only");
 }
 
 #[tokio::test]
@@ -225,12 +225,12 @@ async fn oversized_and_odd_forms_are_refused_as_pages() {
     let mut browser = Browser::default();
     browser.get(&api, "/device").await;
     let large = format!("step=code&user_code={}", "x".repeat(70_000));
-    let answer = browser.send(&api, "/device", &[], large).await;
-    assert_eq!(answer.status, 413);
-    assert!(answer.text().contains("<h1>"));
+    let response = browser.send(&api, "/device", &[], large).await;
+    assert_eq!(response.status, 413);
+    assert!(response.text().contains("<h1>"));
     let odd = request(Method::POST, "/device").header("content-type", "application/json");
-    let answer = api.call(odd.body("{}".to_owned()).unwrap()).await;
-    assert_eq!(answer.status, 415);
+    let response = api.call(odd.body("{}".to_owned()).unwrap()).await;
+    assert_eq!(response.status, 415);
     let odd = browser.get(&api, &format!("/auth?{QUERY}&more=%ff")).await;
     assert_eq!(odd.status, 400);
     let text = "parameters in the address are malformed";

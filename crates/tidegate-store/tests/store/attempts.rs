@@ -50,11 +50,11 @@ async fn counting_follows_the_rule_step_by_step(store: Arc<dyn IssuerStore>) {
         for pause in PAUSES.into_iter().cycle().take(60) {
             time += pause;
             let (next, expected) = AttemptCounter::count(before, &limit, after(time));
-            let answer = store
+            let response = store
                 .count_attempt(&key, &limit, after(time))
                 .await
                 .unwrap();
-            assert_eq!(answer, expected, "{limit:?} at {time}: {before:?}");
+            assert_eq!(response, expected, "{limit:?} at {time}: {before:?}");
             before = Some(next);
         }
     }

@@ -82,14 +82,14 @@ impl IdentityService {
         context: &RequestContext,
     ) -> Result<Option<Email>> {
         let asked: Registration = self.asked((REGISTRATION, cookie), sealed).await?;
-        let answer: RegisterPublicKeyCredential =
+        let response: RegisterPublicKeyCredential =
             serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
         let user = &browser.user;
         if asked.user != handle(user).to_base64url() {
             return Err(Error::WrongPasskey);
         }
         let site = self.passkey_site()?;
-        let made = site.register_credential(&answer, &asked.state, None);
+        let made = site.register_credential(&response, &asked.state, None);
         let made = made.map_err(refused)?;
         let passkey = Passkey {
             id: URL_SAFE_NO_PAD.encode(&made.cred_id),

@@ -53,13 +53,13 @@ impl IdentityService {
     ) -> Result<Secret> {
         let attempts = self.attempts_from(context.address).await?;
         let state = self.asked((SIGN_IN, cookie), sealed).await?;
-        let answer: PublicKeyCredential =
+        let response: PublicKeyCredential =
             serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
-        let found = self.user_of_passkey(&answer.raw_id).await?;
+        let found = self.user_of_passkey(&response.raw_id).await?;
         let fits = |user: &User| database.is_none_or(|wanted| wanted == user.key.database);
         let found = found.filter(|(user, _)| fits(user));
         let (user, passkey) = found.ok_or(Error::WrongPasskey)?;
-        let verified = self.verify_passkey((&answer, &state), (&user, &passkey));
+        let verified = self.verify_passkey((&response, &state), (&user, &passkey));
         let (kind, detail) = match verified.await? {
             Ok(()) => (AuditKind::SignedIn, BY_PASSKEY),
             Err(why) => (AuditKind::SignInFailed, why),
@@ -91,17 +91,17 @@ impl IdentityService {
     /// the detail for the audit log if the answer is refused.
     async fn verify_passkey(
         &self,
-        (answer, state): (&PublicKeyCredential, &AuthenticationState),
+        (response, state): (&PublicKeyCredential, &AuthenticationState),
         (user, passkey): (&User, &Passkey),
     ) -> Result<Result<(), &'static str>> {
         let mut stored: Credential =
             serde_json::from_str(&passkey.record).map_err(|_| Error::DamagedSecret)?;
-        let own = answer.get_user_unique_id() == Some(&handle(user).as_bytes()[..]);
-        if !own || is_from_a_frame(answer) {
+        let own = response.get_user_unique_id() == Some(&handle(user).as_bytes()[..]);
+        if !own || is_from_a_frame(response) {
             return Ok(Err(BY_PASSKEY));
         }
         let site = self.passkey_site()?;
-        let verified = match site.authenticate_single_credential(answer, state, &stored) {
+        let verified = match site.authenticate_single_credential(response, state, &stored) {
             Ok(verified) => verified,
             Err(WebauthnError::CredentialPossibleCompromise) => return Ok(Err(COPIED)),
             Err(_) => return Ok(Err(BY_PASSKEY)),
@@ -118,7 +118,7 @@ impl IdentityService {
 
 /// Whether the page was in a frame of another site, according to the browser. The library checks
 /// this for new passkeys only.
-fn is_from_a_frame(answer: &PublicKeyCredential) -> bool {
-    let said = serde_json::from_slice::<CollectedClientData>(&answer.response.client_data_json);
+fn is_from_a_frame(reply: &PublicKeyCredential) -> bool {
+    let said = serde_json::from_slice::<CollectedClientData>(&reply.response.client_data_json);
     said.is_ok_and(|said| said.cross_origin == Some(true))
 }

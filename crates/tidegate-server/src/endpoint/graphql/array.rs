@@ -18,48 +18,48 @@ type Parsed<'a> = Result<Request<'a>, Error>;
 impl Handler<'_> {
     /// The responses to an array of requests as a JSON array, and their errors.
     pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (ResponseText, ErrorSummary) {
-        let mut answers = CompletedResponses::new(self.app.limits().response);
+        let mut replies = CompletedResponses::new(self.app.limits().response);
         let mut rest = requests;
         while !rest.is_empty() {
             let queries = rest.iter().take(MAX_CONCURRENT);
             let queries = queries.take_while(|request| !self.writes(request)).count();
             let (next, later) = rest.split_at(queries.max(1));
             match next {
-                [one] => answers.push(self.response(one, answers.remaining()).await),
-                queries => self.at_once(queries, &mut answers).await,
+                [one] => replies.push(self.response(one, replies.remaining()).await),
+                queries => self.at_once(queries, &mut replies).await,
             }
             rest = later;
         }
-        answers.end()
+        replies.end()
     }
 
     /// Runs queries concurrently. Each may use an equal part of the remaining response budget. A
     /// query that needs more is run again, with the whole remaining budget.
-    async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut CompletedResponses) {
-        let part = answers.remaining() / queries.len() as u64;
+    async fn at_once(&self, queries: &[Parsed<'_>], replies: &mut CompletedResponses) {
+        let part = replies.remaining() / queries.len() as u64;
         let running = queries.iter().map(|query| self.response(query, part));
-        for (query, answer) in queries.iter().zip(join_all(running).await) {
-            let too_large = answer
+        for (query, reply) in queries.iter().zip(join_all(running).await) {
+            let too_large = reply
                 .errors
                 .counts()
                 .any(|(code, _)| code == Code::TooComplex);
-            answers.push(if too_large {
-                self.response(query, answers.remaining()).await
+            replies.push(if too_large {
+                self.response(query, replies.remaining()).await
             } else {
-                answer
+                reply
             });
         }
     }
 
     async fn response(&self, request: &Parsed<'_>, response_budget: u64) -> GraphqlResponse {
-        let answer = match request {
+        let reply = match request {
             Ok(request) => Box::pin(self.run(request, true, response_budget)).await,
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Earlier requests of the array have been executed, so their responses must be sent.
         // Therefore an error of this request becomes one response of the array, and not the
         // response to the whole HTTP request.
-        answer.unwrap_or_else(|failure| {
+        reply.unwrap_or_else(|failure| {
             GraphqlResponse::refused(&[Error::new(failure.graphql_code(), failure.message)])
         })
     }
@@ -102,11 +102,11 @@ impl CompletedResponses {
         self.most.saturating_sub(held)
     }
 
-    fn push(&mut self, answer: GraphqlResponse) {
+    fn push(&mut self, response: GraphqlResponse) {
         let is_first = self.bytes.is_empty() && self.text.held() == 0;
         self.bytes.put_u8(if is_first { b'[' } else { b',' });
-        self.errors.add(answer.errors);
-        match answer.body.into_bytes() {
+        self.errors.add(response.errors);
+        match response.body.into_bytes() {
             Ok(bytes) => self.bytes.put_slice(&bytes),
             Err(streamed) => {
                 self.text.append(self.bytes.split());
