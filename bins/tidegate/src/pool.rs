@@ -126,8 +126,9 @@ impl UserPool {
         self.postgres.user_executor().check_logins().await
     }
 
-    /// Runs the checks that are due every second even if no role has changed: decides again which
-    /// databases may use shared connections, and calls [`UserExecutor::check_open_logins`].
+    /// Runs the checks that are due every second even if no role has changed: renews outdated
+    /// decisions about shared connections, and checks the open logins of the primary and the
+    /// replicas.
     pub(crate) async fn check_open_logins(&self) -> tidegate_sql::Result<()> {
         self.authenticators.decide_outdated().await;
         self.check_replica_logins().await?;

@@ -25,7 +25,7 @@ const QUEUE: usize = 256;
 /// become the reader in this time.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
-const HEAD_QUESTION: Duration = Duration::from_millis(100);
+const HEAD_INTERVAL: Duration = Duration::from_millis(100);
 /// The silence after which this node tries to replace the reader: two heartbeats are missing. If
 /// the reader is only late, the attempt fails, because PostgreSQL gives the slot to only one
 /// process at a time.
@@ -119,10 +119,10 @@ impl Database {
         };
         let deadline = Instant::now() + HEAD_TIMEOUT;
         while Instant::now() < deadline {
-            // The question is repeated, because the reader may have started after the last
-            // question.
+            // The request is repeated, because a reader that started after the previous request
+            // has not received it.
             self.wanted.notify_one();
-            let fresh = timeout(HEAD_QUESTION, head.wait_for(is_fresh)).await;
+            let fresh = timeout(HEAD_INTERVAL, head.wait_for(is_fresh)).await;
             if let Ok(fresh) = fresh {
                 return fresh.ok()?.clone();
             }

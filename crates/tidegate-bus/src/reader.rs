@@ -30,8 +30,8 @@ const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mi
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
-/// The maximum size in bytes of the parts of a message other than its changes: places, descriptions
-/// of tables, and the seal.
+/// The maximum size in bytes of the parts of a message other than its changes: the positions,
+/// descriptions of tables, and the seal.
 const OVERHEAD: usize = 64 << 10;
 
 struct Reader<'a> {

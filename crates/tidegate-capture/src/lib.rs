@@ -11,5 +11,5 @@ mod table_kind;
 pub use outbox::{Outbox, OutboxReader, OutboxRemoval, OutboxSettings, OutboxStatus};
 pub use replication::{
     ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, Removal, Replication,
-    ReplicationSettings, SlotStatus, StreamingServer, identify,
+    ReplicationSettings, SlotStatus, StreamingNode, identify,
 };

@@ -85,7 +85,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0007-graphql-engine.md",
     "adr/0008-graphql-page.md",
     "adr/0009-outbox.md",
-    "adr/0010-shared-connections.md",
+    "adr/0010-multiplexing.md",
     "adr/0011-console.md",
     "adr/0012-claims.md",
     "adr/0013-openid.md",

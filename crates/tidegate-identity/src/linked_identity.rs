@@ -7,7 +7,8 @@ const NAME_CHARACTERS: usize = 128;
 /// An account of an identity provider that is linked to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIdentity {
-    /// The id of the identity provider; `None` for old records.
+    /// The id of the identity provider; `None` if the account was linked before the id was
+    /// stored.
     pub provider: Option<String>,
     /// The provider's issuer identifier, a URL.
     pub issuer: String,
@@ -15,7 +16,7 @@ pub struct LinkedIdentity {
     pub subject: String,
     /// The person's user name or email address at the provider, cut to 128 characters.
     pub name: Option<String>,
-    /// When the account was linked; `None` for old records.
+    /// When the account was linked; `None` if it was linked before the time was stored.
     pub linked_at: Option<Timestamp>,
 }
 

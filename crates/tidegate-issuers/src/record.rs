@@ -48,8 +48,8 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// cannot read are left out.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
-    /// The names of all issuers of a tenant, sorted. The list includes issuers whose settings this
-    /// release cannot read, because a later release has stored them.
+    /// The names of all issuers of a tenant, sorted. The list includes issuers that a later release
+    /// has stored and whose settings this release cannot read.
     fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds an issuer; `false` if the tenant has an issuer of this name.

@@ -23,11 +23,11 @@ pub enum Operation<'a> {
 pub struct Root<'a> {
     /// The key of the field in the response.
     pub key: Arc<str>,
-    /// The task of the field.
+    /// What the field reads or writes.
     pub field: RootField<'a>,
 }
 
-/// The task of a root field.
+/// What a root field reads or writes.
 #[derive(Debug)]
 pub enum RootField<'a> {
     /// Reads rows of a relation.

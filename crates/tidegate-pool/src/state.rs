@@ -32,7 +32,7 @@ pub(super) enum Action<K: Connector> {
     Refuse(Reply<K>, AcquireError),
 }
 
-/// The roles of a database.
+/// The connections and the waiting requests of a tenant's database: by role, and their totals.
 pub(super) struct TenantConnections<K: Connector> {
     pub(super) roles: HashMap<PoolKey, Role<K>>,
     pub(super) held: usize,

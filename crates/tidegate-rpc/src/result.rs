@@ -137,14 +137,15 @@ impl RowSink for Discard {
     }
 }
 
-/// Appends an object that maps each column's name to `{"type","array"}`.
+/// Appends an object that maps each column's name to an object with the members `type` (the name of
+/// the type) and `array` (a boolean).
 pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
     let names = column_names(columns);
     let types = columns.iter().map(|column| &column.r#type);
     write_types(names.iter().map(AsRef::as_ref).zip(types), out);
 }
 
-/// Appends an object that maps each name to `{"type","array"}`.
+/// Appends an object that maps each name to an object with the members `type` and `array`.
 pub(crate) fn write_types<'a>(
     entries: impl Iterator<Item = (&'a str, &'a tidegate_values::Type)>,
     out: &mut BytesMut,

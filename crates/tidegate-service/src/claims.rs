@@ -140,8 +140,8 @@ async fn install(
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is a parameter, so that no logged text contains it. The key is set last, when no
-    // other role can read the sequences any more.
+    // The key is set after `PRIVILEGES` has run, so that no other role can read the sequences. It is
+    // a parameter, and `LOG_NO_PARAMETERS` keeps parameters out of PostgreSQL's log.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");

@@ -46,8 +46,8 @@ pub struct Tenant {
     pub owner_role: String,
     /// Whether the database existed before the tenant and was adopted.
     pub adopted: bool,
-    /// The privileges that adopting the database granted and revoked, as JSON, so that the changes
-    /// can be undone. `None` if nothing has to be undone.
+    /// The privileges that were granted and revoked when the database was adopted, as JSON, so that
+    /// the changes can be undone. `None` if nothing has to be undone.
     pub grants: Option<String>,
     /// Which SQL the tenant's default user may run.
     /// [`tidegate_identity::IdentityStore::set_anonymous_sql`] changes it.

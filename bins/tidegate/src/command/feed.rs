@@ -5,7 +5,7 @@ mod outbox;
 use std::fmt::Write as _;
 
 use tidegate_capture::{
-    ClusterCapture, DatabaseCapture, Removal, Replication, SlotStatus, StreamingServer,
+    ClusterCapture, DatabaseCapture, Removal, Replication, SlotStatus, StreamingNode,
 };
 use tidegate_changelog::LogError;
 use tidegate_sql::DatabaseName;
@@ -209,7 +209,7 @@ fn dropped(removed: &DatabaseCapture, slots: &[String]) -> String {
     text
 }
 
-fn still_streaming(database: &DatabaseName, servers: &[StreamingServer]) -> String {
+fn still_streaming(database: &DatabaseName, servers: &[StreamingNode]) -> String {
     let mut text = format!("changes of {database} are still read:\n");
     for server in servers {
         let from = server.address.as_deref().unwrap_or("this machine");

@@ -45,7 +45,7 @@ use tokio::time::Instant;
 
 use crate::capture_session::Logins;
 
-pub use removal::{Removal, StreamingServer};
+pub use removal::{Removal, StreamingNode};
 pub use status::{ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, SlotStatus};
 
 /// The publication that publishes every operation of its tables.

@@ -25,7 +25,7 @@ pub enum Removal {
         slots: Vec<String>,
     },
     /// These nodes are reading the log, so nothing was changed.
-    Streaming(Vec<StreamingServer>),
+    Streaming(Vec<StreamingNode>),
     /// A node started to read during the removal and has created some of the objects again.
     Recreated,
     /// There are objects that neither the administrator nor the database's owner may change. No
@@ -35,7 +35,7 @@ pub enum Removal {
 
 /// A node that reads the log of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamingServer {
+pub struct StreamingNode {
     /// The replication slot of the stream.
     pub slot: String,
     /// The id of the backend process that serves the stream.
@@ -114,10 +114,10 @@ impl Replication {
     }
 
     /// The nodes that read the log of a database.
-    async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingServer>> {
+    async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingNode>> {
         let admin = CaptureSession::admin(&self.shared.logins, database).await?;
         let rows = admin.rows(STREAMING, &[]).await?;
-        let server = |row: &tokio_postgres::Row| StreamingServer {
+        let server = |row: &tokio_postgres::Row| StreamingNode {
             slot: row.get(0),
             process: row.get(1),
             address: row.get(2),
@@ -126,7 +126,7 @@ impl Replication {
     }
 
     /// Ends streams, and waits until they have ended. Uses the login that opened them.
-    async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
+    async fn end(&self, database: &DatabaseName, streams: &[StreamingNode]) -> LogResult<()> {
         let reader = &self.shared.reader;
         // `pg_terminate_backend` is called in the login's own database, because in a tenant's
         // database no user may call it.

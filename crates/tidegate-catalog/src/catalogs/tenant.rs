@@ -17,9 +17,9 @@ use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 #[derive(Default)]
 pub(super) struct DatabaseState {
     state: Mutex<State>,
-    /// The lock of the task that compares the fingerprint.
+    /// Held by the task that compares the fingerprint, so that only one compares at a time.
     pub(super) comparison_lock: AsyncMutex<()>,
-    /// The lock of the task that queries the keys of roles.
+    /// Held by the task that queries the keys of roles, so that only one queries at a time.
     pub(super) key_query_lock: AsyncMutex<()>,
     used: AtomicU64,
     failing: AtomicBool,

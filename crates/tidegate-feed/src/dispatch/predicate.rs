@@ -19,7 +19,8 @@ pub struct Predicate {
     /// One entry for each column of the relation for which the filter was compiled. `None` if the
     /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
-    /// The equality by which subscriptions with this filter can be found; `None` if there is none.
+    /// An equality that every passing row fulfils, under which the index stores the subscription.
+    /// `None` if the filter requires none.
     equality: Option<Arc<Equality>>,
 }
 

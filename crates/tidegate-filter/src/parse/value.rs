@@ -263,9 +263,9 @@ fn is_newer_number(text: &str) -> bool {
             ))
 }
 
-/// For a column of text or arrays of text, returns the kind of the first boolean or number in
-/// `value`; `None` if there is none. If the column belongs to the primary key (`is_key`), a number
-/// is an `ID` and is accepted. For all other columns, returns `None`.
+/// The kind of the first boolean or number in `value`, if the column takes only text or arrays of
+/// text; `None` if there is none, and for columns of other types. If the column belongs to the
+/// primary key (`is_key`), numbers are accepted, because the column is an `ID`.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {

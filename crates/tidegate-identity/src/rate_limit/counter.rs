@@ -71,7 +71,7 @@ pub struct AttemptLimit {
 }
 
 impl AttemptLimit {
-    /// A limit of `count` attempts in a window, then waits of a minute.
+    /// A limit of `count` attempts in a window. Beyond them, one attempt a minute is allowed.
     pub const fn steady(count: u32, window: Duration) -> Self {
         let minute = Duration::from_mins(1);
         Self {

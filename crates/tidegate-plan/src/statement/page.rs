@@ -45,7 +45,7 @@ impl Page {
         }
     }
 
-    /// The page of a list that may have more than one row.
+    /// The page of a list with this limit and offset, whose filter may select several rows.
     pub(crate) fn new(limit: Option<u64>, offset: Option<u64>, limits: &Limits) -> Self {
         let most = limit.unwrap_or(limits.default_rows);
         let most = most.min(limits.most_rows);
@@ -163,7 +163,8 @@ pub(super) fn write(
     }
 }
 
-/// The largest constant limit. A larger limit does not help the planner.
+/// The largest sum of limit and offset for which the inner select gets a constant limit. A larger
+/// constant does not help the planner.
 const MAX_CONSTANT_LIMIT: u64 = 1 << 40;
 
 fn narrow(number: u64) -> usize {

@@ -36,9 +36,8 @@ enum Phase {
     PipelineOpen { outstanding: u32 },
     /// A Sync follows all messages that were queued.
     Waiting { outstanding: u32 },
-    /// As in [`Self::Waiting`], a Sync follows all messages. The final `answers` outstanding
-    /// responses belong to a reset. `rows` is the number of rows that the reset has returned so
-    /// far.
+    /// A Sync follows all messages. The last `responses` of the `outstanding` responses belong to a
+    /// reset, which has returned `rows` rows so far.
     Resetting {
         outstanding: u32,
         responses: u32,
@@ -187,8 +186,8 @@ impl SessionState {
         }
     }
 
-    /// Records that a reset was queued. The final `answers` outstanding responses belong to the
-    /// reset.
+    /// Records that a reset was queued. The last `responses` of the outstanding responses belong to
+    /// the reset.
     pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, responses: u32) {
         self.note_side_effects(side_effects);
         if !self.is_closed() {

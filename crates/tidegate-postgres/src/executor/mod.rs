@@ -197,8 +197,8 @@ impl UserExecutor {
         Ok(return_connection(pooled, outcome).await?)
     }
 
-    /// Counts a request among the running requests of its login until the guard is dropped. Returns
-    /// `None` if the request must not be multiplexed.
+    /// Counts a request among the running requests of its login until the guard is dropped. If the
+    /// request must not be multiplexed, counts nothing and returns `None`.
     fn enter(
         &self,
         login: &Login,

@@ -357,7 +357,7 @@ pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Com
     }
 }
 
-/// Starts a DDL guard if a statement of this kind may change a definition.
+/// Starts a DDL guard if the kind of the statement shows that it may change a definition.
 pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Option<DdlGuard> {
     let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
     redefines.then(|| DdlGuard::begin(&metadata.purity))

@@ -172,8 +172,8 @@ impl ConnectionActivity {
         self.client_closed.notified().await;
     }
 
-    /// Whether the connection speaks HTTP/2 and has had a request. hyper would cut off a connection
-    /// that is shut down gracefully before its handshake is complete.
+    /// Whether the connection speaks HTTP/2 and has had a request. Only such a connection may be shut
+    /// down gracefully: hyper would cut it off if its handshake were not complete.
     pub(super) fn has_served_http2(&self) -> bool {
         self.http2.load(Relaxed) && self.requests.load(Relaxed) > 0
     }

@@ -1,4 +1,4 @@
-//! Arrays (PostgreSQL, "Array Value Input").
+//! Writes JSON arrays as the text of PostgreSQL arrays (PostgreSQL, "Array Value Input").
 
 use bytes::{BufMut, BytesMut};
 use postgres_types::{Kind, Type};

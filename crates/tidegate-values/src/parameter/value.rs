@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A JSON value, its type and its path.
+/// A JSON value, the PostgreSQL type for which it is encoded, and its path in the request.
 #[derive(Clone, Copy)]
 pub(super) struct Value<'a> {
     pub(super) json: &'a str,
