@@ -55,7 +55,7 @@ clients *names:
 
 # Faults of a cluster at their full count, within an hour: NATS, nodes, Patroni, replicas and PostgreSQL 18.
 soak:
-    timeout 3600 env TIDEGATE_TEST_SECONDS=1800 CLUSTER_SOAK=200 PATRONI_FAULTS=50 FAILOVER_ROUNDS=3 REPLICA_PAIRS=100000 POSTGRES18_FAILOVERS=50 tests/clients/run cluster patroni failover replicas postgres18
+    timeout 3600 tests/clients/soak
 
 # The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
 book *names:
