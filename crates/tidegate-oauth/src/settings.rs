@@ -19,7 +19,7 @@ pub struct Settings {
     pub limits: RateLimits,
     /// The built-in clients; none by default.
     pub builtin: BuiltinClients,
-    /// The maximum number of verified tokens that are cached; each takes about half a KB. When the cache
+    /// The maximum number of verified tokens that are cached; each takes about 0.4 KB. When the cache
     /// is full, at least half of the tokens stay cached.
     pub token_cache: usize,
 }
