@@ -46,16 +46,16 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar, by the name of its type. In the JSON form of the object that has this field, it is
-    /// a member with the name of the field.
+    /// A scalar, by the name of its type. Its value is the member with the field's name in the JSON
+    /// form of the enclosing object.
     Scalar(&'static str),
-    /// An object. In the JSON form of the object that has this field, it is a member with the name
-    /// of the field.
+    /// An object. Its value is the member with the field's name in the JSON form of the enclosing
+    /// object.
     Object(&'static ValueObject),
-    /// A list of objects. In the JSON form of the object that has this field, it is a member with
-    /// the name of the field.
+    /// A list of objects. Its value is the member with the field's name in the JSON form of the
+    /// enclosing object.
     List(&'static ValueObject),
-    /// A list of objects. It is the whole JSON form of the object that has this field.
+    /// A list of objects. It is the whole JSON form of the enclosing object.
     Whole(&'static ValueObject),
 }
 
@@ -274,8 +274,8 @@ impl FieldType {
             }
             TypeKind::Array(element) => {
                 // A [`FieldType`] has at most one level of lists. If the elements of an array are
-                // arrays themselves (of a domain over an array), each element is written as
-                // PostgreSQL's text.
+                // arrays themselves, because their type is a domain over an array, each element is
+                // written as PostgreSQL's text.
                 let element = match Self::of_type(element) {
                     Self { list: true, .. } => Self::scalar("String"),
                     one => one,

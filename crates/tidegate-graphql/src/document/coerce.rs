@@ -76,12 +76,13 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// The value of a variable; `None` if it has none.
+    /// The value of a variable; `None` if the variable is unknown or has no value.
     pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
         self.at(self.number(name)?)
     }
 
-    /// The value of the variable with this index in the operation; `None` if it has none.
+    /// The value of the variable with this index in the operation; `None` if the variable has no
+    /// value.
     pub(crate) fn at(&self, number: usize) -> Option<&Json<'a>> {
         self.values.get(number)?.as_ref()
     }

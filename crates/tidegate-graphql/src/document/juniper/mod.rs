@@ -2,9 +2,9 @@
 //! (docs/adr/0007-graphql-engine.md).
 //!
 //! juniper's parser uses the schema, and rejects objects for custom scalars. Therefore documents
-//! are parsed with another schema and converted into the types of the module `document`. Then every
-//! literal of type `JSON` is replaced by a string, and the document is validated against the real
-//! schema.
+//! are parsed with a schema without fields and converted into the types of the module `document`.
+//! Then every literal of type `JSON` is replaced by a string, and the document is validated against
+//! the API's schema.
 
 mod adapt;
 mod literal;
