@@ -90,7 +90,7 @@ impl Reading {
 }
 
 /// Builds the statement that reads the levels of `range`, and clears the rows of these levels. With
-/// `careful`, each list has a limit of its own and no key is assumed to be unique.
+/// `careful`, each list has a limit of its own, and no key is assumed to be unique.
 pub(super) fn statement<'a>(
     settings: &Settings<'a>,
     levels: &mut [Level<'a>],
@@ -179,8 +179,9 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The limit that `lists` lists of at most `most` rows share. It is one row above the number of
-/// rows that is expected at most. If the result has as many rows as the limit, rows may be missing.
+/// The limit that `lists` lists of at most `most` rows share. It is one more than the largest
+/// number of rows that is expected. If the result has as many rows as the limit, rows may be
+/// missing.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)
