@@ -27,7 +27,7 @@ use self::run::{Planned, run};
 pub struct Context<'a> {
     /// Runs the statements.
     pub executor: &'a dyn Executor,
-    /// The principal of the statements.
+    /// The principal as which the statements run.
     pub principal: &'a Principal,
     /// Whether the caller has no token. If so, errors about privileges say that a token is
     /// required.

@@ -8,7 +8,8 @@ use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 use crate::output::Output;
 use crate::text;
 
-/// Writes the member `result` of a response: `{"schema","data"}`, with `affected_rows` for a write.
+/// Writes the value of the member `result` of a response: an object with the members `schema` and
+/// `data`, and `affected_rows` for a write.
 pub(crate) struct ResultWriter {
     writer: RowWriter,
     data: DataForm,
