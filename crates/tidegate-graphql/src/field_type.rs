@@ -258,8 +258,8 @@ impl FieldType {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a value that is not NULL in SQL may be written as null. Only a column that can
-    /// contain the JSON value `null` has such values.
+    /// Whether a value of the column that is not NULL in SQL may be the JSON value `null`, so that
+    /// the field can be null although the column is NOT NULL.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)

@@ -22,7 +22,7 @@ pub(crate) struct ResultWriter {
 enum DataForm {
     /// An array of objects, one for each row. The row writer writes the whole result.
     Rows,
-    /// One JSON document with all rows.
+    /// One JSON document with all rows, for GeoJSON.
     Document,
     /// A string, which contains the rows in another format than JSON.
     Text,

@@ -21,8 +21,8 @@ pub(crate) struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Coerces the values that a request has for the variables of an operation to their types.
-    /// Values for unknown variables are ignored.
+    /// Coerces the values that a request gives for the variables of an operation to the types of
+    /// the variables. Values for unknown variables are ignored.
     ///
     /// # Errors
     ///

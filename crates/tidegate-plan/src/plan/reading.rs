@@ -28,7 +28,8 @@ pub(crate) struct Reading {
     shared: Arc<[Option<u64>]>,
     /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Arc<[Range<usize>]>,
-    /// Whether the statement relies on keys being distinct because the schema declares them unique.
+    /// Whether the statement assumes that keys are distinct, because the schema declares them
+    /// unique.
     trusts_keys: bool,
 }
 

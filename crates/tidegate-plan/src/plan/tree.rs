@@ -103,8 +103,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Makes the levels add the bytes of their rows to `bytes`, the counter of all trees of the
-    /// plan.
+    /// Makes the levels add the bytes of their rows to `bytes`, which counts the bytes of all trees
+    /// of the plan.
     pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         for level in &mut self.reader.levels {
             level.rows.share_limit(bytes);

@@ -209,7 +209,7 @@ impl LevelRows {
         }
     }
 
-    /// Adds a row to the list whose slot is `number`.
+    /// Adds a row to the list with the index `number` in [`LevelRows::slots`].
     fn take<'v>(
         &mut self,
         number: u32,

@@ -1,10 +1,10 @@
 //! The parser and validator of documents, which uses the crate juniper
 //! (docs/adr/0007-graphql-engine.md).
 //!
-//! juniper's parser uses the schema, and rejects objects for custom scalars. Therefore documents
-//! are parsed with a schema without fields and converted into the types of the module `document`.
-//! Then every literal of type `JSON` is replaced by a string, and the document is validated against
-//! the API's schema.
+//! juniper's parser checks literals against a schema, and rejects objects for custom scalars.
+//! Therefore documents are parsed with a schema without fields and converted into the types of the
+//! module `document`. Then every literal of type `JSON` is replaced by a string, and the document
+//! is validated against the API's schema.
 
 mod adapt;
 mod literal;
