@@ -46,7 +46,7 @@ type CachedDocument = Result<Valid, Vec<Error>>;
 #[derive(Debug)]
 struct Valid {
     document: Document,
-    /// For each operation, the templates for plans of its requests.
+    /// For each operation, the templates from which its plans are made.
     templates: Vec<Templates>,
 }
 
@@ -197,7 +197,7 @@ impl PreparedOperation {
         Some((document, document.operations.get(self.operation)?))
     }
 
-    /// The templates for plans of requests for the operation.
+    /// The templates from which plans of the operation are made; `None` if the document is invalid.
     pub(crate) fn templates(&self) -> Option<&Templates> {
         self.known
             .as_ref()

@@ -86,7 +86,7 @@ impl ApiCache {
     }
 }
 
-/// The number of references to the schema that a cache entry itself holds.
+/// The number of references to the schema that a cache entry holds: its own, and one in each API.
 fn in_slot(slot: &CachedApis) -> usize {
     1 + slot.apis.iter().filter(|api| api.initialized()).count()
 }

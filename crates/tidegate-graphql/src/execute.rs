@@ -27,7 +27,7 @@ use self::run::{Planned, run};
 pub struct Context<'a> {
     /// Runs the statements.
     pub executor: &'a dyn Executor,
-    /// The principal of the statements.
+    /// The principal as which the statements run.
     pub principal: &'a Principal,
     /// Whether the caller has no token. If so, errors about privileges say that a token is
     /// required.
@@ -59,8 +59,8 @@ enum ExecutionFailure {
     Field(usize, Error),
     /// The shared statement of several root fields failed.
     Shared(Error),
-    /// The plan comes from a template and would have to be restarted, but plans from templates
-    /// cannot be restarted.
+    /// The results are incomplete ([`Plan::restart`]). The statements cannot run again, because the
+    /// plan comes from a template.
     TemplateUnusable,
     /// The deadline passed before the statements of the root fields with these indexes ended.
     Deadline(Vec<usize>, Error),
@@ -182,9 +182,9 @@ struct Request<'r> {
 impl Request<'_> {
     /// Executes the operation. Some failures lead to another attempt. If a root field of a query
     /// failed, the next attempt leaves that field out. If a definition changed, one more attempt
-    /// makes a new plan. If the plan of a template cannot be restarted, the next attempt plans
-    /// without templates. If a statement of several root fields failed, the next attempt has a
-    /// statement for each root field.
+    /// makes a new plan. If the results of a plan from a template are incomplete, the next attempt
+    /// plans without templates. If a statement of several root fields failed, the next attempt has
+    /// a statement for each root field.
     async fn respond(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
@@ -262,7 +262,7 @@ impl Request<'_> {
             return Err(ExecutionFailure::Operation(committed(&error)));
         }
         // The size is computed before the response is built. Even few rows can make a very large
-        // response, if they refer to each other on many levels.
+        // response, because a row to which several rows refer is repeated for each of them.
         let size = plan.size();
         if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);

@@ -46,16 +46,16 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar, by the name of its type. In the JSON form of the object that has this field, it is
-    /// a member with the name of the field.
+    /// A scalar, by the name of its type. Its value is the member with the field's name in the JSON
+    /// form of the enclosing object.
     Scalar(&'static str),
-    /// An object. In the JSON form of the object that has this field, it is a member with the name
-    /// of the field.
+    /// An object. Its value is the member with the field's name in the JSON form of the enclosing
+    /// object.
     Object(&'static ValueObject),
-    /// A list of objects. In the JSON form of the object that has this field, it is a member with
-    /// the name of the field.
+    /// A list of objects. Its value is the member with the field's name in the JSON form of the
+    /// enclosing object.
     List(&'static ValueObject),
-    /// A list of objects. It is the whole JSON form of the object that has this field.
+    /// A list of objects. It is the whole JSON form of the enclosing object.
     Whole(&'static ValueObject),
 }
 
@@ -258,8 +258,8 @@ impl FieldType {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a value that is not NULL in SQL may be written as null. Only a column that can
-    /// contain the JSON value `null` has such values.
+    /// Whether a value of the column that is not NULL in SQL may be the JSON value `null`, so that
+    /// the field can be null although the column is NOT NULL.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
@@ -274,8 +274,8 @@ impl FieldType {
             }
             TypeKind::Array(element) => {
                 // A [`FieldType`] has at most one level of lists. If the elements of an array are
-                // arrays themselves (of a domain over an array), each element is written as
-                // PostgreSQL's text.
+                // arrays themselves, because their type is a domain over an array, each element is
+                // written as PostgreSQL's text.
                 let element = match Self::of_type(element) {
                     Self { list: true, .. } => Self::scalar("String"),
                     one => one,

@@ -15,7 +15,8 @@ const WHOLE: usize = 1 << 20;
 /// The size in bytes of a chunk of a larger text. It is large enough that there are few task
 /// switches, and small enough to be held in memory for a slow reader.
 const CHUNK: usize = 64 << 10;
-/// The number of bytes by which a chunk may exceed [`CHUNK`].
+/// The additional capacity of a chunk in bytes, because a chunk ends only when [`CHUNK`] is reached
+/// or exceeded.
 const OVER: usize = 1 << 10;
 
 /// A text that can be large.
@@ -37,7 +38,8 @@ pub(crate) enum GeneratedText {
 }
 
 impl LargeText {
-    /// Generates the text if it is small.
+    /// Generates the text if it is smaller than [`WHOLE`]. A larger text is returned as
+    /// [`GeneratedText::Large`], to be generated while it is read.
     pub(crate) fn write(self) -> GeneratedText {
         let mut out = String::with_capacity(1 << 14);
         if self.writer().write_chunk(&mut out, WHOLE) {

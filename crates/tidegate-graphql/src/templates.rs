@@ -164,8 +164,8 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Drops all templates, and caches no templates from now on. Called if the plan of a template
-    /// could not be used.
+    /// Drops all templates, and caches no templates from now on. Called if the results of a plan
+    /// from a template were incomplete, because such a plan cannot run again.
     pub(crate) fn disable(&self) {
         let mut state = self.lock();
         state.disabled = true;

@@ -29,7 +29,7 @@ struct State {
 pub(crate) struct Since(u64);
 
 impl Cache {
-    /// A cache for methods of at most `most` bytes.
+    /// A cache for methods that have at most `most` bytes together.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,

@@ -32,7 +32,7 @@ pub enum Error {
     /// The text `q` is not a statement that a method may have.
     #[error("{}{source}", DefinitionPosition(*index))]
     Statement {
-        /// The index of the definition, if the body is an array.
+        /// The index of the definition in the body; `None` if the body is a single definition.
         index: Option<usize>,
         /// The reason why the statement is rejected.
         source: InputError,

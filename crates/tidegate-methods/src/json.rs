@@ -1,4 +1,4 @@
-//! Reads JSON (RFC 8259), with errors that name the member, and writes it.
+//! Reads JSON (RFC 8259) with errors that name the member, and writes JSON.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

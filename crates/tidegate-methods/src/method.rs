@@ -115,9 +115,9 @@ impl Method {
         self.bind(&Params::Many(Vec::new()))
     }
 
-    /// The JSON object of the method:
-    /// `{"q","method","type_hints","type_formats","output_format","input_schema","output_schema"}`
-    /// in this order, with null for absent members.
+    /// The JSON object of the method. Its members are `q`, `method`, `type_hints`, `type_formats`,
+    /// `output_format`, `input_schema` and `output_schema`, in this order. A member without a value
+    /// is null.
     pub fn to_json(&self) -> String {
         json::write(&MethodJson(self))
     }

@@ -118,7 +118,7 @@ impl Registry {
         Ok(methods(self.store.list(tenant).await?))
     }
 
-    /// The methods with these names, in this order, from the store.
+    /// The methods with these names from the store, in the order of `names`.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Registry {
         Ok(found.cloned().collect())
     }
 
-    /// Defines all of the methods or none. Returns their names in order.
+    /// Defines all of the methods or none. Returns their names in the order of `definitions`.
     ///
     /// # Errors
     ///

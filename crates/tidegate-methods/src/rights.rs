@@ -1,6 +1,6 @@
 //! Permissions to manage methods.
 
-/// The caller of a management function.
+/// The user who defines, changes or removes methods.
 ///
 /// Every user of the tenant may define, list and call methods. A call runs with the caller's
 /// privileges in the database.

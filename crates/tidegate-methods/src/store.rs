@@ -5,7 +5,7 @@
 //! - Every function of [`MethodStore`] takes the tenant as its first argument, and neither reads
 //!   nor writes methods of other tenants.
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
-//! - A write of several methods is atomic, also with concurrent writes.
+//! - A write of several methods is atomic, even if other writes run concurrently.
 //! - Each write gives its methods a new version, which no method of the same name has ever had,
 //!   including removed methods. [`MethodStore::put_signature`] does not change the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
@@ -68,7 +68,7 @@ pub type MayRemove<'a> = dyn Fn(&Record) -> bool + Send + Sync + 'a;
 
 /// The port to the store of methods. The trait is object-safe; a registry has a `dyn MethodStore`.
 pub trait MethodStore: Send + Sync {
-    /// The methods among these names that exist, in any order.
+    /// The existing methods with these names, in any order.
     fn get<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -106,7 +106,7 @@ pub trait MethodStore: Send + Sync {
     ) -> StoreFuture<'a, WriteOutcome>;
 
     /// Stores the types that a dry run inferred, if the method still has the given version. Returns
-    /// whether the method has this version.
+    /// `false` if the method has another version or does not exist.
     fn put_signature<'a>(
         &'a self,
         tenant: &'a DatabaseName,

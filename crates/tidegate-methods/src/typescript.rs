@@ -207,8 +207,9 @@ fn write_range(bound: &ValueForm, text: &mut String) {
     text.push('>');
 }
 
-/// Writes a name unchanged if it is a valid member name, and otherwise as a string literal. Every
-/// keyword is a valid name, except `new` before a parenthesis.
+/// Writes a name unchanged if it is a valid member name and `quoted` is false, and otherwise as a
+/// string literal. Every keyword is a valid member name, except `new` before a parenthesis, which
+/// would declare a constructor.
 fn write_name(name: &str, quoted: bool, text: &mut String) {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     let plain = name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_ascii_digit());

@@ -14,7 +14,7 @@ pub enum Error {
     /// expected.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// An update or a delete of this relation has no condition.
+    /// The update or delete in the root field with this response key has no condition.
     #[error("`{0}` needs an `id` or a `where` that is not empty")]
     Unbounded(Arc<str>),
     /// The root field with this response key cannot be planned.

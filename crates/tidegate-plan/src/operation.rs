@@ -169,7 +169,7 @@ pub struct Insert<'a> {
 /// How an insert handles a row that conflicts with an existing row.
 #[derive(Debug)]
 pub struct OnConflict {
-    /// The conflicts to which the clause applies. Other conflicts are errors.
+    /// The conflicts that are handled. Other conflicts are errors.
     pub target: ConflictTarget,
     /// The columns of the existing row that are overwritten with the new row's values. If the list
     /// is empty, the existing row is unchanged and is not returned.

@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::reply::{self, List};
 use crate::result::{Discard, ResultWriter};
 
-/// The reason why a batch failed: some of its calls, or its transaction.
+/// The reason why a batch failed: some of its calls failed, or its transaction did.
 enum BatchFailure {
     /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),
@@ -30,8 +30,9 @@ enum BatchFailure {
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed. It may if the batch conflicted with a concurrent write, or if a
-    /// definition changed after a statement that uses it was prepared.
+    /// Whether a retry may succeed: all errors have SQLSTATE 40001. PostgreSQL reports this code if
+    /// concurrent writes conflicted. The executor reports it if a table was redefined after a
+    /// statement on the table had been prepared.
     fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
@@ -41,7 +42,7 @@ impl BatchFailure {
     }
 }
 
-/// Runs a batch and writes its response. After a serialisation failure, the batch is tried once
+/// Runs a batch and writes its response. After a failure that is retryable, the batch is tried once
 /// more.
 pub(crate) async fn run(
     registry: &Registry,

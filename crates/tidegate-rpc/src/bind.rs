@@ -26,8 +26,8 @@ pub struct BoundCall {
 }
 
 impl BoundCall {
-    /// Binds the values of a call to the method's statement; `format` replaces the format of the
-    /// method.
+    /// Binds the values of a call to the method's statement. `format` replaces the format of the
+    /// method, unless it is `None`.
     pub(crate) fn new(
         context: &Context<'_>,
         method: &Method,

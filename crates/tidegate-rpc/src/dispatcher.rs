@@ -69,7 +69,7 @@ impl Dispatcher {
     }
 
     /// Looks up a call's method and binds the call's values, for a response without the JSON-RPC
-    /// envelope. `format` replaces the format of the method.
+    /// envelope. `format` replaces the format of the method, unless it is `None`.
     ///
     /// # Errors
     ///

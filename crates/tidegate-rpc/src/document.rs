@@ -33,7 +33,8 @@ pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
     Ok(document)
 }
 
-/// The text of a JSON string; `None` for any other value and for an unpaired surrogate.
+/// The text of a JSON string; `None` for any other value, and for a string with an unpaired
+/// surrogate.
 pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -52,7 +53,7 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an object; `None` if one of these members occurs twice.
+    /// Reads an object; `None` if a member that JSON-RPC defines occurs twice.
     pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }

@@ -98,7 +98,7 @@ fn result(
         .columns(&description.columns, &mut out)
         .map_err(|error| Error::of_statement(error.into()))?;
     writer.finish(None, &mut out);
-    // The member is inserted before the closing brace of the result.
+    // The member `params` is inserted before the closing brace of the result.
     out.truncate(out.len() - 1);
     out.extend_from_slice(b",\"params\":");
     let names = statement.statement.placeholders().iter();

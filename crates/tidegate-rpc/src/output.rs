@@ -11,7 +11,8 @@ pub trait Output: Send {
     /// The buffer to which the response is appended.
     fn bytes(&mut self) -> &mut BytesMut;
 
-    /// Called at least once for each row. The implementation may take the bytes out of the buffer.
+    /// Checks whether the response may continue. Called at least once for each row. The
+    /// implementation may take the bytes out of the buffer.
     ///
     /// # Errors
     ///

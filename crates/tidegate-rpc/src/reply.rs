@@ -71,7 +71,8 @@ impl Reply {
     }
 }
 
-/// Writes the brackets and commas of an array that may remain empty.
+/// Writes the opening bracket and the commas of an array. Writes nothing if the array remains
+/// empty.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     begun: bool,
@@ -275,7 +276,8 @@ impl<'a> Data<'a> {
             database: Some(ErrorMembers::new(rejection, &MEMBERS)),
             parameter: rejection.place.as_deref().and_then(parameter),
             place: rejection.place.clone(),
-            // SQLSTATE 53400 reports a limit that the operator has set, such as `temp_file_limit`.
+            // SQLSTATE 53400 reports a limit that the operator has set, such as `temp_file_limit`,
+            // and a retry would exceed it too.
             retryable: matches!(sqlstate, "40001" | "40P01")
                 || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),

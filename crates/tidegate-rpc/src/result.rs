@@ -8,7 +8,8 @@ use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 use crate::output::Output;
 use crate::text;
 
-/// Writes the member `result` of a response: `{"schema","data"}`, with `affected_rows` for a write.
+/// Writes the value of the member `result` of a response: an object with the members `schema` and
+/// `data`, and `affected_rows` for a write.
 pub(crate) struct ResultWriter {
     writer: RowWriter,
     data: DataForm,
@@ -21,7 +22,7 @@ pub(crate) struct ResultWriter {
 enum DataForm {
     /// An array of objects, one for each row. The row writer writes the whole result.
     Rows,
-    /// One JSON document with all rows.
+    /// One JSON document with all rows, for GeoJSON.
     Document,
     /// A string, which contains the rows in another format than JSON.
     Text,

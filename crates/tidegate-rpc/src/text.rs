@@ -9,8 +9,8 @@ pub(crate) fn write(text: &str, out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
 }
 
-/// Appends text as a part of a JSON string's content. A piece may end anywhere, even within a
-/// character.
+/// Appends text as a part of a JSON string's content. `text` may begin and end anywhere, even
+/// within a character.
 pub(crate) fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len());
     let mut copied = 0;

@@ -138,7 +138,7 @@ pub(super) fn describe_group(relation: &Relation) -> String {
 }
 
 /// Whether a function accepts at least one column of the relation. A function that accepts no
-/// column has no type. `function` is its index in [`AGGREGATE_FUNCTIONS`].
+/// column has no GraphQL type. `function` is its index in [`AGGREGATE_FUNCTIONS`].
 pub(super) fn takes_any(relation: &Relation, function: usize) -> bool {
     function_fields(relation, function).next().is_some()
 }

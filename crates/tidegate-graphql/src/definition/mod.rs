@@ -194,8 +194,8 @@ fn with_placeholder<'s>(
     }))
 }
 
-/// A description that consists of a comment and of `renamed`, the name in the database if it
-/// differs from the GraphQL name.
+/// A description that consists of a comment and of `renamed`, which is the name in the database if
+/// it differs from the GraphQL name. `None` if there is neither.
 fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
     let comment = comment.filter(|comment| !comment.is_empty());
     let Some(name) = renamed else {

@@ -30,14 +30,14 @@ struct TypeEntry {
 enum TypeSource {
     /// A scalar type.
     Scalar(&'static ScalarType),
-    /// The object type of a column's values.
+    /// An object type for the values of columns, such as `Point`.
     Value(&'static ValueObject),
     /// The type of a relation's rows.
     Relation(RelationId),
     /// The type of groups of a relation's rows.
     Group(RelationId),
-    /// The type of an aggregate function over a relation. The number is the function's index in
-    /// [`AGGREGATE_FUNCTIONS`].
+    /// The type of the results of an aggregate function over a relation's columns. The number is
+    /// the function's index in [`AGGREGATE_FUNCTIONS`].
     Function(RelationId, usize),
     /// A root type, such as `Query`.
     Operation(OperationKind),
@@ -163,7 +163,7 @@ impl<'s> TypeDefinition<'s> {
         matches!(self.entry().source, TypeSource::Scalar(scalar) if scalar.input == ScalarInput::Standard)
     }
 
-    /// The URL of the specification of a scalar type, if it has one.
+    /// The URL of a scalar type's specification; `None` if no URL is known, and for an object type.
     pub(crate) fn specified_by(self) -> Option<&'static str> {
         match self.entry().source {
             TypeSource::Scalar(scalar) => scalar.specified_by,
@@ -176,7 +176,7 @@ impl<'s> TypeDefinition<'s> {
         matches!(self.entry().source, TypeSource::Scalar(..))
     }
 
-    /// The fields of the type with these names.
+    /// The fields of the type whose names are in `names`.
     pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
         if let TypeSource::Operation(kind) = self.entry().source {
             let roots = &self.types.roots;

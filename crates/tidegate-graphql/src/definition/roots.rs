@@ -147,7 +147,7 @@ impl Roots {
         with_placeholder(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// The fields with these names in the root type of a kind of operation.
+    /// Of the root type of a kind of operation, the fields whose names are in `names`.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,

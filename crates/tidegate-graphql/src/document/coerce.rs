@@ -21,8 +21,8 @@ pub(crate) struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Coerces the values of a request to the variables of an operation. Values for unknown
-    /// variables are ignored.
+    /// Coerces the values that a request gives for the variables of an operation to the types of
+    /// the variables. Values for unknown variables are ignored.
     ///
     /// # Errors
     ///
@@ -76,12 +76,13 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// The value of a variable; `None` if it has none.
+    /// The value of a variable; `None` if the variable is unknown or has no value.
     pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
         self.at(self.number(name)?)
     }
 
-    /// The value of the variable with this index in the operation; `None` if it has none.
+    /// The value of the variable with this index in the operation; `None` if the variable has no
+    /// value.
     pub(crate) fn at(&self, number: usize) -> Option<&Json<'a>> {
         self.values.get(number)?.as_ref()
     }

@@ -7,7 +7,7 @@ use tidegate_sql::{ErrorMember, ErrorMembers};
 
 use super::{Error, Location};
 
-/// The members of `extensions` with PostgreSQL's error.
+/// The members of PostgreSQL's error that `extensions` contains.
 const MEMBERS: [ErrorMember; 6] = [
     ErrorMember::Sqlstate,
     ErrorMember::Table,

@@ -11,8 +11,8 @@ use super::{Code, Error};
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The GraphQL error for an error of a statement, which `principal` ran. If `anonymous` is true,
-    /// the caller has no token, and a missing privilege is reported as `UNAUTHENTICATED`.
+    /// The GraphQL error for an error of a statement that ran as `principal`. If `anonymous` is
+    /// true, the caller has no token, and a missing privilege is reported as `UNAUTHENTICATED`.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ impl ErrorSummary {
         summary
     }
 
-    /// Adds the errors of another response in the same array.
+    /// Adds the errors of another response. The responses to an array of requests have one summary.
     pub fn add(&mut self, other: Self) {
         if self.first.is_none() {
             self.first = other.first;

@@ -29,7 +29,8 @@ impl<'d> Lowerer<'d> {
         value.map_err(|error| error.at(argument.location))
     }
 
-    /// Converts the error of a result to a GraphQL error with the location of an argument.
+    /// If `result` is an error, converts it to a GraphQL error with the location of the argument
+    /// `name`.
     pub(super) fn at<T>(
         field: &'d Field,
         name: &str,
@@ -137,8 +138,8 @@ impl<'d> Lowerer<'d> {
         Ok(())
     }
 
-    /// The column with a name from a request. It is an error if the role may not read the column.
-    /// `place` is the path of the enclosing object, for errors.
+    /// The column that a request calls `name`. It is an error if there is no such column, or if the
+    /// role may not read it. `place` is the path of the enclosing object, for errors.
     pub(super) fn readable(
         &self,
         relation: RelationId,

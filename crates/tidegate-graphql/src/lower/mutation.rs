@@ -119,7 +119,8 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// The columns whose names are in a list.
+    /// The columns whose names are in the list `value`. `place` is the path of the list, for
+    /// errors.
     pub(super) fn columns(
         &self,
         id: RelationId,

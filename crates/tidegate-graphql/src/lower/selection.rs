@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::field_type::{FieldType, MemberContent, Named, ValueObject};
 
 impl<'d> Lowerer<'d> {
-    /// Lowers the selection of a field whose type is a relation.
+    /// Lowers the selection of a field whose values are rows of a relation.
     pub(crate) fn selection(
         &self,
         relation: RelationId,

@@ -162,8 +162,9 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// Calls `visit` for each variable of a literal. The arguments are the path that a filter gives to
-/// the variable's value, the name of the variable, and the [`Value::Variable`] itself.
+/// Calls `visit` for each variable of a literal. Its arguments are the path that a parsed filter
+/// has for the variable's value, such as `where.name`, the name of the variable, and the
+/// [`Value::Variable`] itself.
 fn places<'d>(value: &'d Value, place: String, visit: &mut impl FnMut(String, &'d str, &'d Value)) {
     match value {
         Value::Variable(name) => visit(place, name, value),

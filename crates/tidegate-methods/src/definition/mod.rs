@@ -24,7 +24,7 @@ pub struct Definition {
     pub name: MethodName,
     /// The text of the statement, with placeholders.
     pub q: String,
-    /// The names of types, by placeholder or column.
+    /// The type hints: names of types, by placeholder or column.
     pub type_hints: StringMap,
     /// Format specifiers by placeholder or column.
     pub type_formats: StringMap,
@@ -32,7 +32,7 @@ pub struct Definition {
     pub output_format: Option<OutputFormat>,
 }
 
-/// Limits on the size of a body.
+/// Limits on the size of the body of a request that defines or changes methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest size of a statement's text, in bytes.

@@ -110,7 +110,7 @@ fn read(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Result<Rea
                 let text = json::text(raw, member)?;
                 let name = MethodName::parse(&text);
                 let name = name.map_err(|problem| invalid(member(), problem.to_string()))?;
-                // JSON-RPC reserves these names (JSON-RPC 2.0, section 4).
+                // JSON-RPC reserves names that begin with `rpc.` (JSON-RPC 2.0, section 4).
                 if name.as_str().starts_with("rpc.") {
                     let problem = "a name that begins with `rpc.`, which JSON-RPC keeps for itself";
                     return Err(invalid(member(), problem).into());

@@ -11,7 +11,8 @@ pub enum ValueForm {
     Boolean,
     /// A number, for integers, `oid` and floats. NaN and the infinities are strings.
     Number,
-    /// A string, for text, `numeric`, dates and times in any format, `bytea`, and every other type.
+    /// A string, for text, `numeric`, dates and times in any format, `bytea`, and every type that
+    /// has no form of its own.
     Text,
     /// Any JSON value, for `json` and `jsonb`.
     Json,
@@ -39,7 +40,7 @@ pub enum ValueForm {
     Multirange(Box<ValueForm>),
     /// An object with a member for each attribute, for a composite.
     Composite(Vec<(String, ValueForm)>),
-    /// An object of strings, for an anonymous composite.
+    /// An object of strings, for an anonymous composite (type `record`).
     Record,
 }
 

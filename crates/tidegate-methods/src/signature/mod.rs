@@ -35,7 +35,7 @@ pub struct SignatureField {
     /// Whether the type is an array.
     pub array: bool,
     /// Whether a column may be NULL. It is false for parameters: a call may pass null for any of
-    /// them, but interfaces do not show this.
+    /// them, but the generated interfaces do not show this.
     pub nullable: bool,
     /// The form of the values in JSON.
     pub form: ValueForm,

@@ -93,7 +93,7 @@ impl FromIterator<ColumnOrigin> for NotNull {
 const NO_TEXTS: &[(&str, &str)] = &[];
 
 /// The result of this statement must be a single text column, because text has the same bytes in
-/// both wire formats.
+/// the text format and in the binary format.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let statement = Statement::parse(include_str!("not_null.sql"));
     Arc::new(statement.expect("the statement in not_null.sql can be read"))

@@ -117,8 +117,8 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
             () => ExecutionMode::AfterRows,
         };
     }
-    // A single statement needs no transaction for a snapshot. Only a statement that might write
-    // needs a read-only transaction.
+    // A single statement reads in one snapshot even without a transaction block. It needs a
+    // read-only transaction only if it might write.
     if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
         ExecutionMode::Single
     } else {

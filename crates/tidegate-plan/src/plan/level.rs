@@ -23,7 +23,7 @@ pub(crate) struct Settings<'a> {
 /// The source of the rows of a level.
 #[derive(Debug)]
 pub(crate) enum RowSource<'a> {
-    /// A list of a root field.
+    /// The list that is the value of a root field.
     List(Arc<List>),
     /// A list for each row of the parent level, along a to-many relationship.
     Children(Arc<List>),
@@ -92,7 +92,7 @@ impl Level<'_> {
         }
     }
 
-    /// The page of each list of the level.
+    /// The part of each list of the level that is fetched and shown.
     pub(crate) fn page(&self, settings: &Settings<'_>) -> Page {
         self.list().map_or(Page::ONE, |list| {
             let relation = settings.schema.relation(self.relation);
@@ -120,9 +120,9 @@ impl Level<'_> {
         }
     }
 
-    /// The path of a pattern that PostgreSQL rejected, if the filter has only one pattern.
-    /// PostgreSQL evaluates patterns while the statement runs, and does not report which pattern
-    /// failed.
+    /// The path of a pattern (of `like` or a regular expression) that PostgreSQL rejected, if the
+    /// filter has only one such pattern. PostgreSQL evaluates patterns while the statement runs,
+    /// and does not report which pattern failed.
     fn pattern(&self, rejection: &DatabaseError) -> Option<String> {
         let filter = self.filter()?;
         let place = match &*rejection.sqlstate {
@@ -144,7 +144,8 @@ impl Level<'_> {
         }
     }
 
-    /// Sorts the inserted rows into the order of the objects, once all groups are inserted.
+    /// Sorts the inserted rows into the order that their objects have in the request. Called when
+    /// all groups have been inserted.
     pub(crate) fn arrange(&mut self) {
         let RowSource::Insert(_, groups) = &self.source else {
             return;

@@ -14,7 +14,7 @@ use crate::{Error, FieldError, Limits, Path, PathSegment, PlanOutcome, Result};
 /// The estimated size in bytes of the brackets around a list, or of `null` for a missing row.
 const BRACKETS: u64 = 4;
 
-/// Appends the data object.
+/// Appends the value of `data`: an object with all root fields.
 pub(super) fn data(
     roots: &[Root],
     trees: &[Tree<'_>],
@@ -23,7 +23,7 @@ pub(super) fn data(
 ) -> Result<PlanOutcome> {
     let start = out.len();
     // Space is reserved for the text of the rows, and for a `null` at each insertion point. Without
-    // it the buffer would have to grow, and each growth would copy the buffer.
+    // the reservation the buffer would have to grow, and each growth would copy the buffer.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()
@@ -93,7 +93,8 @@ enum SegmentRef<'p> {
 }
 
 impl<'p> Merge<'p, '_> {
-    /// Appends a list of rows, and records its path if the list was cut.
+    /// Appends the list with the index `slot` of a level. Records the path of the list if some of
+    /// its rows were left out.
     fn list(&mut self, level: usize, slot: u32) -> Result<()> {
         let levels = self.levels;
         let rows = &levels[level].rows;
@@ -179,7 +180,8 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    /// Appends the only row of a list, or null if there is none.
+    /// Appends the only row of the list with the index `slot` of a level, or null if the list is
+    /// empty.
     fn one(&mut self, level: usize, slot: u32) -> Result<()> {
         let levels = self.levels;
         let rows = &levels[level].rows;
@@ -248,7 +250,8 @@ fn list_size(lists: &[Vec<u64>], level: usize, slot: usize) -> u64 {
     known.copied().unwrap_or(BRACKETS)
 }
 
-/// The size in bytes of each list of a level. `below` has the list sizes of all levels.
+/// The size in bytes of each list of a level. `below` has these sizes for all levels after this
+/// one.
 fn list_sizes(level: &Level<'_>, below: &[Vec<u64>]) -> Vec<u64> {
     let rows = &level.rows;
     let size = |row: u32| {

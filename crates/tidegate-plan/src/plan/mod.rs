@@ -35,8 +35,8 @@ const WITH_CHECK_OPTION: &str = "44000";
 /// let outcome = plan.finish(&mut out)?;
 /// ```
 ///
-/// A mutation that returns relationships of the rows that it wrote ([`ExecutionMode::InTurn`])
-/// takes its statements from [`Plan::next`] instead.
+/// The statements of a mutation in [`ExecutionMode::InTurn`] come from [`Plan::next`] instead,
+/// because a statement may need the rows of an earlier statement.
 #[derive(Debug)]
 pub struct Plan<'a> {
     settings: Settings<'a>,
@@ -82,8 +82,9 @@ pub enum ExecutionMode {
     /// The statements are a pipeline in `Mode::ReadWrite`, whose commit is sent once the sinks have
     /// taken all rows.
     AfterRows,
-    /// The statements run one after the other in a transaction in `Mode::ReadWrite`, because the
-    /// relationships of written rows are selected by the keys that the write returned.
+    /// The statements run one after the other in a transaction in `Mode::ReadWrite`. This is the
+    /// mode of a mutation that returns relationships of written rows, which are read by the keys
+    /// that the write returned, or that inserts objects with different columns.
     InTurn,
 }
 
@@ -141,9 +142,9 @@ impl<'a> Plan<'a> {
         Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
     }
 
-    /// Checks whether the results are incomplete, because lists reached a limit that they share or
-    /// because keys were not unique. If so, prepares all statements to run again in a new
-    /// transaction and returns true. Must be called once all statements have run.
+    /// Checks whether the results are incomplete, because lists reached a limit that they share, or
+    /// because keys that the schema declares unique were not. If so, prepares all statements to run
+    /// again in a new transaction and returns true. Must be called once all statements have run.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
         let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
@@ -269,7 +270,7 @@ impl<'a> Plan<'a> {
         merge::size(&self.roots, &self.trees)
     }
 
-    /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields must
+    /// Appends the value of `data`, such as `{"getArtists":[…]}`. The statements of all fields must
     /// have run, except for fields that [`Plan::show_null`] made null.
     ///
     /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is already

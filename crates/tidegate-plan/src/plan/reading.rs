@@ -28,7 +28,8 @@ pub(crate) struct Reading {
     shared: Arc<[Option<u64>]>,
     /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Arc<[Range<usize>]>,
-    /// Whether the statement relies on keys being distinct because the schema declares them unique.
+    /// Whether the statement assumes that keys are distinct, because the schema declares them
+    /// unique.
     trusts_keys: bool,
 }
 
@@ -90,7 +91,7 @@ impl Reading {
 }
 
 /// Builds the statement that reads the levels of `range`, and clears the rows of these levels. With
-/// `careful`, each list has a limit of its own and no key is assumed to be unique.
+/// `careful`, each list has a limit of its own, and no key is assumed to be unique.
 pub(super) fn statement<'a>(
     settings: &Settings<'a>,
     levels: &mut [Level<'a>],
@@ -179,8 +180,9 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The limit that `lists` lists of at most `most` rows share. It is one row above the number of
-/// rows that is expected at most. If the result has as many rows as the limit, rows may be missing.
+/// The limit that `lists` lists of at most `most` rows share. It is one more than the largest
+/// number of rows that is expected. If the result has as many rows as the limit, rows may be
+/// missing.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)

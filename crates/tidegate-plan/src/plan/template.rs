@@ -40,7 +40,7 @@ struct TemplateTree {
 struct TemplateLevel {
     relation: RelationId,
     above: Option<(usize, usize)>,
-    /// The source of the rows, whose filter has no values.
+    /// The source of the rows. The values were removed from its filter.
     source: RowSource<'static>,
     page: Page,
     program: Arc<Program>,
@@ -264,8 +264,8 @@ impl TemplateTree {
 }
 
 impl TemplateLevel {
-    /// The page for the values of the variables; `None` if a value is invalid, or if the page needs
-    /// another statement.
+    /// The page that `limit` and `offset` select with the values of the variables; `None` if a
+    /// value is invalid, or if the page needs another statement.
     fn page<'j>(
         &self,
         limits: &Limits,

@@ -21,7 +21,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
     /// If true, each list is read with a limit of its own, and keys are not assumed to be unique.
     careful: bool,
-    /// The statement that is running, or that runs next.
+    /// The statement that is running, or that runs next; `None` if there is none.
     statement: Option<BoundStatement>,
     /// Whether the statement comes from a template. Such a tree has no other statement.
     pub(crate) is_bound: bool,
@@ -31,15 +31,15 @@ pub(crate) struct Tree<'a> {
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
-    /// The task of the current statement.
+    /// What the current statement does.
     task: Task,
 }
 
-/// The task of the current statement of a tree.
+/// What the current statement of a tree does.
 #[derive(Debug)]
 enum Task {
-    /// The statement inserts, updates or deletes. The number is the index of the insert's group,
-    /// and 0 for updates and deletes.
+    /// The statement inserts, updates or deletes. The number is the index of the group of objects
+    /// that an insert writes, and 0 for updates and deletes.
     Write(usize),
     /// The statement reads aggregates or levels.
     Read(Reading),
@@ -94,17 +94,17 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// From now on, a row that cannot be shown does not fail the statement. Instead, its level
-    /// stores the error, and leaves out this row and all later rows. Used for writes that are
-    /// committed before the rows arrive.
+    /// From now on, a row that the response cannot contain does not fail the statement. Instead,
+    /// its level stores the error, and leaves out this row and all later rows. Used for writes that
+    /// are committed before the rows arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
         }
     }
 
-    /// Makes the levels add the bytes of their rows to `bytes`, the counter of all trees of the
-    /// plan.
+    /// Makes the levels add the bytes of their rows to `bytes`, which counts the bytes of all trees
+    /// of the plan.
     pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         for level in &mut self.reader.levels {
             level.rows.share_limit(bytes);
@@ -164,7 +164,7 @@ impl<'a> Tree<'a> {
         Ok(false)
     }
 
-    /// Whether any written row has a key to which related rows could refer.
+    /// Whether any written row has a key by which related rows can be found.
     fn has_keys_below(&self) -> bool {
         let written = self.reader.levels.first();
         let mut keys = written
@@ -297,8 +297,8 @@ impl RowSink for TreeSink<'_> {
                 }
                 Ok(())
             }
-            // A rule may replace the write by a command of another kind. PostgreSQL then describes
-            // no columns and returns no rows.
+            // A rewrite rule may replace the write by a command of another kind. PostgreSQL then
+            // describes no columns and returns no rows.
             Task::Write(_) | Task::Done if columns.is_empty() => Ok(()),
             Task::Write(_) | Task::Done => match self.levels.first_mut() {
                 Some(level) => level.rows.columns(|at| columns.get(at)),

@@ -36,7 +36,7 @@ pub(crate) struct Compiler<'a, 'n> {
 }
 
 impl<'a, 'n> Compiler<'a, 'n> {
-    /// Compiles the rows of a level that reads or writes a relation.
+    /// Compiles the program that writes the rows of a level, which reads or writes a relation.
     pub(crate) fn rows(
         schema: &'a Schema,
         relation: RelationId,
@@ -221,7 +221,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
     }
 }
 
-/// Compiles the groups of an aggregate.
+/// Compiles the program that writes the groups of an aggregate.
 pub(crate) fn aggregate<'a>(
     schema: &'a Schema,
     relation: RelationId,

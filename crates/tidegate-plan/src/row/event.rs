@@ -23,8 +23,8 @@ pub struct EventField {
 }
 
 impl EventField {
-    /// A field for a column of a relation. `parts` are the subfields of a column with ranges or
-    /// geometric values.
+    /// A field for a column of a relation. `parts` are the selected subfields of a column with
+    /// ranges or geometric values; `None` for all other columns.
     #[must_use]
     pub fn new(relation: &Relation, column: ColumnId, parts: Option<Vec<Subfield>>) -> Self {
         let form = match parts {

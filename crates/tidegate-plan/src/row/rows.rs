@@ -29,8 +29,8 @@ pub(crate) struct LevelRows {
     /// The number of bytes of the rows of all levels, if the byte limit applies to all levels
     /// together; `None` if it applies to this level alone.
     shared: Option<Arc<AtomicU64>>,
-    /// If true, a row that cannot be shown does not fail the statement. Instead, this row and all
-    /// later rows are left out.
+    /// If true, a row that the response cannot contain does not fail the statement. Instead, this
+    /// row and all later rows are left out.
     drops: bool,
     /// The error because of which rows were left out; `None` if none were.
     pub(crate) dropped: Option<Error>,
@@ -43,7 +43,8 @@ pub(crate) enum Grouping {
     One,
     /// The first column of each row is the number of the list, counted from 1.
     Ordinal,
-    /// The first columns of each row are a key. Each new key gets the next slot.
+    /// The first columns of each row are a key. Rows with the same key belong to the same list, and
+    /// each new key begins a list.
     Key(Box<Keys>),
 }
 
@@ -107,8 +108,9 @@ impl LevelRows {
         self.received = 0;
     }
 
-    /// From now on, a row that cannot be shown does not fail the statement, because a failure could
-    /// not undo the committed write. Instead, this row and all later rows are left out.
+    /// From now on, a row that the response cannot contain does not fail the statement, because a
+    /// failure could not undo the committed write. Instead, this row and all later rows are left
+    /// out.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
     }
@@ -182,8 +184,7 @@ impl LevelRows {
         }
     }
 
-    /// Takes the descriptions of the columns. `at` returns the description of a column by its
-    /// position.
+    /// Chooses the writer of each column. `at` returns the description of a column by its position.
     pub(crate) fn columns<'c>(&mut self, at: impl Fn(usize) -> Option<&'c Column>) -> Result<()> {
         let header = self.header();
         self.written.columns(&self.program, header, at)
@@ -208,7 +209,7 @@ impl LevelRows {
         }
     }
 
-    /// Adds a row to the list whose slot is `number`.
+    /// Adds a row to the list with the index `number` in [`LevelRows::slots`].
     fn take<'v>(
         &mut self,
         number: u32,

@@ -26,8 +26,8 @@ pub(crate) struct RowTextWriter {
     pub(crate) field_errors: Vec<RowFieldError>,
     /// For each child, the keys by which its rows are found.
     pub(crate) children: Vec<Keys>,
-    /// For each column after the header, the writer of its values; `None` if the column is not
-    /// written.
+    /// For each column after those that assign rows to lists, the writer of its values; `None` if
+    /// the column is not written.
     cells: Vec<Option<Cell>>,
     /// The joined rows that enclose the current instruction, the innermost last.
     open: Vec<OpenRow>,
@@ -41,7 +41,8 @@ pub(crate) struct InsertionPoint {
     pub(crate) at: u32,
     /// The index of the child.
     pub(crate) child: u32,
-    /// The slot of the child's list; `NONE` if a key column is NULL.
+    /// The slot of the row's key, which is also the index of the child's list; `NONE` if a key
+    /// column is NULL.
     pub(crate) slot: u32,
 }
 

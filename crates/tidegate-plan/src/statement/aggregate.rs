@@ -40,9 +40,9 @@ pub(crate) fn aggregate(
     sql.finish(Kind::Read)
 }
 
-/// Appends the call of an aggregate function, up to the opening parenthesis. For a type of an
-/// extension, the function is qualified with the schema of the type, because the functions in
-/// `pg_catalog` would take the values as text.
+/// Appends the start of the call of an aggregate function, up to and including the opening
+/// parenthesis. For a type of an extension, the function is qualified with the schema of the type,
+/// because the functions in `pg_catalog` would take the values as text.
 pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
     match operator_schema(r#type) {
         "pg_catalog" => sql.syntax("pg_catalog"),

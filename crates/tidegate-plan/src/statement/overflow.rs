@@ -1,5 +1,5 @@
 //! Finds values that exceed the length or precision of their column. PostgreSQL reports the limit
-//! of such a value, but not the value (PostgreSQL, "Character Types", "Numeric Types").
+//! that is exceeded, but not the value (PostgreSQL, "Character Types", "Numeric Types").
 
 use bytes::BytesMut;
 use tidegate_catalog::model::Column;
@@ -95,8 +95,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     here > room || here == room && rounds_up(digits, precision)
 }
 
-/// Whether rounding to `precision` digits adds a digit. It does if all these digits are nines and
-/// the next digit rounds up.
+/// Whether rounding to `precision` digits adds a digit. It does so if all these digits are nines
+/// and the next digit rounds up.
 fn rounds_up(digits: &str, precision: i32) -> bool {
     let kept = usize::try_from(precision).unwrap_or_default();
     let mut digits = digits.bytes();

@@ -15,7 +15,7 @@ pub(crate) struct Page {
     /// The largest number of rows that are shown.
     pub(crate) most: u64,
     /// The number of rows that are fetched. If the limit of the request does not determine `most`,
-    /// one more row is fetched, so that a cut list is noticed.
+    /// one more row is fetched, which shows that the list has more rows.
     pub(crate) fetched: u64,
     /// The number of rows that are skipped.
     pub(crate) offset: u64,

@@ -11,7 +11,7 @@ use crate::row::{Child, Expression, Keys, Program};
 pub(crate) enum Parents<'p> {
     /// There are no parent rows, because the list is the value of a root field.
     None,
-    /// The parent rows were read before, and their keys are known.
+    /// An earlier statement returned the parent rows, and their keys are known.
     Known(&'p Keys, &'p Child),
     /// The parent rows are read by another level of the same statement.
     Level(ParentLevel<'p>),
@@ -25,7 +25,8 @@ pub(crate) struct ParentLevel<'p> {
     pub(crate) program: &'p Program,
     /// The index of the child level among the children of the parent.
     pub(crate) child: usize,
-    /// The number of columns that the parent has before the columns that its program reads.
+    /// The number of columns that the parent level has before the columns that its program reads.
+    /// They assign the parent rows to lists.
     pub(crate) header: usize,
     /// Whether several rows of the parent may have the same key.
     pub(crate) repeated: bool,

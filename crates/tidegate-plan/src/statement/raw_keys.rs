@@ -7,8 +7,8 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends the key columns for the joins of child levels, if the program selects these columns only
-/// as text.
+/// Appends, without a cast, the key columns of child levels that the program selects only as text.
+/// The child levels join the rows by these columns.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {
@@ -20,8 +20,9 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The column of a key that the program selects as text, and the index of its table in the program.
-/// `None` if the key is an integer column or not a column.
+/// The index of the table in the program, and the column, if `expression` is a key column that the
+/// program selects as text. `None` for an integer column, and for an expression that is not a
+/// column.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,
     program: &Program,

@@ -35,8 +35,8 @@ pub(crate) fn update(
     sql.finish(Kind::Write)
 }
 
-/// The path of the first new value that exceeds the limit in PostgreSQL's error; `None` for other
-/// errors.
+/// The path of the first new value that exceeds the limit that PostgreSQL's error reports; `None`
+/// for other errors.
 pub(crate) fn locate_new(
     relation: &Relation,
     wanted: &Update<'_>,

@@ -10,7 +10,8 @@ use crate::document::{Document, Selection};
 /// The variables that an operation or a fragment uses.
 #[derive(Default)]
 struct Uses {
-    /// Variables inside replaced literals, which juniper does not see.
+    /// Variables inside literals that [`adapt`] replaces, so that juniper does not see these
+    /// variables.
     hidden: HashSet<String>,
     /// Variables in all other places.
     seen: HashSet<String>,
@@ -18,7 +19,8 @@ struct Uses {
 
 /// Replaces every literal of type `JSON` by a string, and removes the marker letters of numbers and
 /// strings. Also removes the definitions of variables that are used only in replaced literals,
-/// because juniper would report these variables as unused. `rules::check` checks them instead.
+/// because juniper would report these variables as unused. `rules::check` checks these variables
+/// instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,

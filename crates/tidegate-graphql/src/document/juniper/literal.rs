@@ -1,6 +1,6 @@
 //! Converts literals into [`Value`], and into literals that juniper's rules can check against the
-//! real schema. In both cases, numbers and strings in the input begin with the marker letter of the
-//! parsing schema.
+//! API's schema. In both cases, numbers and strings in the input begin with the marker letter of
+//! the parsing schema.
 
 use std::collections::HashSet;
 
@@ -102,10 +102,11 @@ fn json(literal: &mut InputValue<Scalar>, hidden: &mut HashSet<String>) {
     }
 }
 
-/// The definitions of the arguments of a field or directive in the real schema.
+/// The definitions of the arguments of a field or directive in the API's schema.
 pub(super) type Arguments<'s> = &'s [juniper::meta::Argument<Scalar>];
 
-/// The type of an argument: its name, and whether it is a list.
+/// The type of an argument: the name of the innermost type, and whether the type is a list. `None`
+/// for an unknown argument.
 pub(super) fn argument_type(arguments: Arguments<'_>, name: &str) -> Option<(String, bool)> {
     let argument = arguments.iter().find(|argument| argument.name == name)?;
     let list = argument.arg_type.to_string().starts_with('[');

@@ -1,7 +1,7 @@
-//! Registers the part of the real schema that a document refers to. The other parts do not affect
-//! the document's validity, and registering thousands of tables is slow. Every type is registered
-//! separately and refers to other types by name. Therefore a chain of foreign keys does not cause a
-//! deep recursion.
+//! Registers with juniper the part of the API's schema that a document refers to. The other parts
+//! do not affect the document's validity, and registering thousands of tables is slow. Every type
+//! is registered separately and refers to other types by name. Therefore a chain of foreign keys
+//! does not cause a deep recursion.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -118,8 +118,8 @@ impl InternedNames {
 struct Info {
     name: arcstr::ArcStr,
     fields: Vec<meta::Field<Scalar>>,
-    /// The types that this type registers. For the root type `Query` these are all other types; for
-    /// every other type the list is empty.
+    /// The types that this type registers. For the root type `Query` these are all object types
+    /// that are not root types; for every other type the list is empty.
     others: Vec<Info>,
 }
 
@@ -157,7 +157,8 @@ impl GraphQLValue<Scalar> for Object {
     }
 }
 
-/// The root type `Query`, which juniper registers first. It registers all other types.
+/// The root type `Query`, which juniper registers first. It registers the scalars, and all object
+/// types that are not root types.
 struct Query;
 
 impl GraphQLType<Scalar> for Query {
@@ -194,7 +195,7 @@ impl GraphQLValue<Scalar> for Query {
     }
 }
 
-/// A custom scalar. It accepts strings and, if `ANY` is true, every other scalar.
+/// A custom scalar, or `ID`. It accepts strings and, if `ANY` is true, every other scalar.
 struct Opaque<const ANY: bool>;
 
 impl<const ANY: bool> GraphQLType<Scalar> for Opaque<ANY> {

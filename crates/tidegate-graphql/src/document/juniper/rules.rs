@@ -1,4 +1,4 @@
-//! Rules that juniper lacks, or that juniper cannot check because literals were replaced.
+//! Rules that juniper lacks, or that juniper cannot check because `adapt` has replaced literals.
 
 use std::collections::{HashMap, HashSet};
 
