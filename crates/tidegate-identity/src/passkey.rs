@@ -13,7 +13,7 @@ pub struct Passkey {
     pub record: String,
     /// When the passkey was created.
     pub created_at: Timestamp,
-    /// When the passkey was most recently used to sign in.
+    /// When the passkey was most recently used to sign in; `None` before the first use.
     pub used_at: Option<Timestamp>,
 }
 

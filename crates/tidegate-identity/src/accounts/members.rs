@@ -21,11 +21,11 @@ pub struct Conversion {
     pub reassign: bool,
 }
 
-/// The time after which this node checks again that a group can log in.
+/// The time after which this node checks again that the role of a group can log in.
 const PROVIDED: Duration = Duration::from_secs(10);
 
-/// For each database and group, the time at which this node most recently checked that the group
-/// can log in. The times are stored because sign-ups are frequent, and each check needs a
+/// For each database and group, the time at which this node most recently checked that the role of
+/// the group can log in. The times are stored because sign-ups are frequent, and each check needs a
 /// connection.
 #[derive(Default)]
 pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);

@@ -26,8 +26,8 @@ impl IdentityService {
         Ok(store.user_of_identity(database, issuer, subject).await?)
     }
 
-    /// Creates a user for an account of `provider` and links the account. The calling function must
-    /// check that sign-up is allowed.
+    /// Creates a user of the kind and group in `made` for an account of `provider`, and links the
+    /// account. The calling function must check that sign-up is allowed.
     ///
     /// Errors: [`Error::InvalidField`] without a verified email address,
     /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].

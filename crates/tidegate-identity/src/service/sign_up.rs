@@ -60,7 +60,8 @@ pub struct SignUpLink {
     pub database: String,
     /// The id of the OAuth client.
     pub client: String,
-    /// When the OAuth client was registered. The link is invalid for a new client with the same id.
+    /// When the OAuth client was registered, in milliseconds since 1970. The link is invalid for a
+    /// new client with the same id.
     client_since: i64,
     /// The name of the user.
     pub name: String,

@@ -227,7 +227,7 @@ impl IssuerTables {
     }
 
     /// Deletes sessions, authorization codes and device codes that expired or ended before the
-    /// given times; returns the number of rows.
+    /// given times; returns the number of deleted rows.
     pub(super) fn purge(&mut self, sessions: Timestamp, flows: Timestamp) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.codes.len() + tables.devices.len();

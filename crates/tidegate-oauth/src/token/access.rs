@@ -13,8 +13,8 @@ use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
 /// The claims of a valid access token. The name of the claim in the token is in parentheses. The
-/// claims are cached for each token, so what few tokens have is boxed, and `jti`, which nothing
-/// reads, is left out.
+/// claims are cached for each token, so values that only few tokens have are boxed, and `jti`,
+/// which nothing reads, is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
     /// The session that the token belongs to (`sid`).

@@ -30,7 +30,7 @@ pub(crate) fn add_passkey(form: &PageForm<'_>, request: &PasskeyRequest, script:
     }
 }
 
-/// A form that the script submits with the answer of an authenticator.
+/// A form that the script submits with the response of an authenticator.
 fn question(
     form: &PageForm<'_>,
     (step, kind, label): (&str, &str, &str),

@@ -108,8 +108,8 @@ static TOKENS: Query = Query::new(
 );
 
 /// The values of a session that is opened by redeeming a code, for the columns from `database` to
-/// `authenticated_at`. Leaves out the values whose placeholders already occur earlier in the
-/// statements.
+/// `authenticated_at`. The statements that redeem a code bind the id and `created_at` before these
+/// values, because the placeholders `:id` and `:created_at` occur earlier.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,
