@@ -229,7 +229,8 @@ pub trait IdentityStore: Send + Sync {
     /// The browser session with this id, expired or not.
     fn browser_session(&self, id: SecretHash) -> StoreFuture<'_, Option<BrowserSession>>;
 
-    /// Records that a browser session was used.
+    /// Records that a browser session was used at `seen_at`, and replaces the time at which it
+    /// expires.
     fn touch_browser_session(
         &self,
         id: SecretHash,

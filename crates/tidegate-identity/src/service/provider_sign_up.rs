@@ -59,7 +59,8 @@ impl IdentityService {
     }
 }
 
-/// Creates a user with the preferred name. If the name is taken, appends a number to it.
+/// Creates a user of the kind and group in `made` with the preferred name. If the name is taken,
+/// appends a number to it.
 async fn create_with_free_name(
     (accounts, made): (&Accounts, &SignUpUser),
     database: &str,

@@ -250,7 +250,7 @@ mod tests {
         KeyRing::open(vec![record], &master).unwrap().unwrap()
     }
 
-    /// The result for a token with these claims, signed by the issuer's own key.
+    /// Decodes a token that has these claims and is signed by the issuer's own key.
     fn verified(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenError> {
         let ring = ring();
         let session = SessionId::from_bytes([7; 16]);

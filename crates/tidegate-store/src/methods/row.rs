@@ -46,7 +46,7 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// The rows as a JSON array.
+/// The rows as a JSON array, which a statement reads with `json_to_recordset`.
 pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
     serde_json::to_string(rows).map_err(Error::failed)
 }

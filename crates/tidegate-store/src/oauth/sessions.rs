@@ -48,8 +48,9 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// Deleting the browser sessions of a user also deletes codes and device approvals that are not
-// redeemed yet.
+// When the browser sessions of a user are deleted, foreign keys set `browser` of their
+// authorization codes to NULL, so that unused codes become invalid, and delete the device codes
+// that were approved in them.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \
