@@ -7,7 +7,8 @@ use crate::Timestamp;
 pub struct Passkey {
     /// The id of the credential in base64url.
     pub id: String,
-    /// The name that the user gives it. Initially the name of the browser in which it was created.
+    /// The name of the passkey, which the user can change. At first it is the name of the browser
+    /// in which the passkey was created.
     pub name: String,
     /// The credential as JSON, with its public key and its signature counter.
     pub record: String,

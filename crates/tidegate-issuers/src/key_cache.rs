@@ -1,5 +1,5 @@
-//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when a token
-//! names an unknown key.
+//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when no cached
+//! key verifies a token that names an unknown key or no key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -39,7 +39,8 @@ const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
 
-/// The base64 of bcrypt. The last character may contain unused bits that are not zero.
+/// bcrypt's variant of base64, which has another alphabet. The last character may contain unused
+/// bits that are not zero.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(&BCRYPT, LENIENT);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

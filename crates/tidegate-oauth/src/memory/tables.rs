@@ -106,7 +106,8 @@ impl IssuerTables {
         self.consents.remove(&key).is_some()
     }
 
-    /// The live sessions that satisfy the condition, the most recently used first.
+    /// The sessions that are alive at `now` and for which `is_wanted` returns `true`, the most
+    /// recently used first.
     pub(super) fn sessions_where(
         &self,
         now: Timestamp,
