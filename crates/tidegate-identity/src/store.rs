@@ -313,9 +313,9 @@ pub trait IdentityStore: Send + Sync {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
 
-    /// Deletes all credentials of this kind of a user, even if the user then has no credential.
-    /// Returns the name of each passkey, the issuer of each linked account, and an empty text for a
-    /// second factor.
+    /// Deletes all credentials of a user that are of the kind `kind`, even if the user then has no
+    /// credential. Returns the name of each passkey, the issuer of each linked account, and an
+    /// empty text for a second factor.
     fn delete_credentials<'a>(
         &'a self,
         key: &'a UserKey,

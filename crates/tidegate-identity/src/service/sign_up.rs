@@ -33,7 +33,7 @@ pub struct SignUpUser {
 }
 
 impl SignUpUser {
-    /// Returns `new` with this kind and group.
+    /// Returns `new` with the kind and group of `self`, in place of its own.
     pub fn of(&self, new: NewUser) -> NewUser {
         NewUser {
             kind: self.kind,
