@@ -214,7 +214,7 @@ pub enum AuditKind {
     PasswordChanged,
     /// A user was dropped.
     UserDropped,
-    /// A privilege of a user on a table was set.
+    /// A privilege of a user on a table was set; the detail names the privilege and the table.
     PrivilegeSet,
     /// A setting of the tenant was changed.
     TenantChanged,

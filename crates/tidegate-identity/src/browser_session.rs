@@ -24,7 +24,7 @@ pub struct BrowserSession {
     pub created_at: Timestamp,
     /// When the session was most recently used, accurate to a few minutes.
     pub seen_at: Timestamp,
-    /// When the session expires if it is not used.
+    /// When the session expires unless it is used before.
     pub expires_at: Timestamp,
 }
 

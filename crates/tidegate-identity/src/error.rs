@@ -28,7 +28,7 @@ pub enum Error {
     /// The second-factor code is wrong or was used already.
     #[error("wrong second-factor code")]
     WrongSecondFactor,
-    /// The passkey is unknown or was not verified. The response does not tell the two apart.
+    /// The passkey is unknown or was not verified. The response does not distinguish the two cases.
     #[error("the passkey was not accepted")]
     WrongPasskey,
     /// The action requires a recent sign-in.
@@ -43,7 +43,8 @@ pub enum Error {
     /// The person or the identity provider denied the login.
     #[error("the login was denied")]
     LoginDenied,
-    /// The user does not exist or the password is wrong. The response does not tell the two apart.
+    /// The user does not exist or the password is wrong. The response does not distinguish the two
+    /// cases.
     #[error("wrong user name or password")]
     WrongCredentials,
     /// A rate limit refuses the attempt.
@@ -76,7 +77,7 @@ pub enum Error {
         /// The values that are allowed.
         expected: &'static str,
     },
-    /// The name of a new record is taken.
+    /// The name of a new record is taken. The text names the kind of the record.
     #[error("the {0} already exists")]
     Taken(&'static str),
     /// The id of a new user is taken, but its name is not. The id of a user with a role is its name.

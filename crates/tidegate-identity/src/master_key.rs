@@ -65,7 +65,7 @@ impl MasterKey {
         expand(&self.0, purpose)
     }
 
-    /// The key that authenticates form tokens.
+    /// The key that authenticates the CSRF tokens of forms.
     pub(crate) fn form_key(&self) -> hmac::Key {
         hmac::Key::new(hmac::HMAC_SHA256, self.derive("form token").as_slice())
     }

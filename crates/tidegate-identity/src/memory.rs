@@ -34,13 +34,13 @@ impl<T> MemoryStore<T> {
         events.into_iter().map(|(_, event)| event).collect()
     }
 
-    /// Runs one atomic step on the tables of the other crate.
+    /// Runs one atomic step on the tables `T`, which belong to another crate.
     pub fn step<R>(&self, step: impl FnOnce(&mut T) -> R) -> R {
         step(&mut self.lock().1)
     }
 
-    /// Deletes attempt counters, audit events and browser sessions older than the given times;
-    /// returns the number of rows.
+    /// Deletes attempt counters, audit events and browser sessions that expired or happened before
+    /// the given times; returns the number of deleted rows.
     pub fn purge_identity(&self, attempts: Timestamp, audit: Timestamp, browsers: Timestamp) -> u64
     where
         T: DependentTables,

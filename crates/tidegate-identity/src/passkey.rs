@@ -7,13 +7,14 @@ use crate::Timestamp;
 pub struct Passkey {
     /// The id of the credential in base64url.
     pub id: String,
-    /// The name that the user gives it. Initially the name of the browser in which it was created.
+    /// The name of the passkey, which the user can change. At first it is the name of the browser
+    /// in which the passkey was created.
     pub name: String,
     /// The credential as JSON, with its public key and its signature counter.
     pub record: String,
     /// When the passkey was created.
     pub created_at: Timestamp,
-    /// When the passkey was most recently used to sign in.
+    /// When the passkey was most recently used to sign in; `None` before the first use.
     pub used_at: Option<Timestamp>,
 }
 

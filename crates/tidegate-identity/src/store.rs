@@ -140,7 +140,7 @@ pub trait IdentityStore: Send + Sync {
     /// Sets whether the tenant's owner may act as its users. `false` if the tenant does not exist.
     fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool>;
 
-    /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
+    /// Adds a user. Returns `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Adds members of one tenant, all or none. Returns the index of the first member whose name or
@@ -150,8 +150,8 @@ pub trait IdentityStore: Send + Sync {
 
     /// Replaces `role`, `id`, `email`, `confirmed_email`, `properties`, `user_groups`,
     /// `default_user` and `disabled`, if these fields are unchanged since they were read. Returns
-    /// `Done`, `Missing` (also after a concurrent change), `Taken` (the role) or
-    /// `DefaultUserTaken`.
+    /// `Done`, `Missing` (also after a concurrent change), `Taken` (if another user has the role)
+    /// or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
@@ -186,15 +186,16 @@ pub trait IdentityStore: Send + Sync {
 
     /// Counts an attempt in one atomic step; parallel calls for one counter are serialised:
     ///
-    /// 1. a counter that is absent or has `expires_at <= now` becomes
-    ///    `{count: 0, open_at: null, expires_at: now + window}`;
-    /// 2. if `open_at > now`: `Refused { until: open_at }` and nothing changes;
-    /// 3. `count += 1`; if now `count >= limit.count` then
-    ///    `open_at = now + min(longest_delay, first_delay * 2^(count - limit.count))` and
-    ///    `expires_at = max(expires_at, open_at + memory)`, else `open_at = null`; `Allowed`.
+    /// 1. A counter that is absent or has `expires_at <= now` starts with `count = 0`,
+    ///    `open_at = None` and `expires_at = now + window`.
+    /// 2. If `open_at > now`, the result is `Refused { until: open_at }`, and nothing is stored.
+    /// 3. Otherwise `count` grows by one, and the result is `Allowed`. If `count` is then less than
+    ///    `limit.count`, `open_at` becomes `None`. If not, `open_at` becomes
+    ///    `now + min(longest_delay, first_delay * 2^(count - limit.count))`, and `expires_at`
+    ///    becomes `max(expires_at, open_at + memory)`.
     ///
-    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused.
-    /// [`AttemptCounter::count`](crate::AttemptCounter::count) implements this rule.
+    /// In SQL, this is an upsert whose `DO UPDATE` has a `WHERE`. If it returns no row, the attempt
+    /// is refused. [`AttemptCounter::count`](crate::AttemptCounter::count) implements this rule.
     fn count_attempt<'a>(
         &'a self,
         key: &'a AttemptKey,
@@ -202,8 +203,8 @@ pub trait IdentityStore: Send + Sync {
         now: Timestamp,
     ) -> StoreFuture<'a, AttemptOutcome>;
 
-    /// Refunds a successful attempt: `count = max(0, count - 1)`, `open_at = null`. A missing
-    /// counter is no error.
+    /// Refunds a successful attempt: `count` becomes `max(0, count - 1)`, and `open_at` becomes
+    /// `None`. A missing counter is no error.
     fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
 
     /// Deletes an attempt counter, which ends its wait.
@@ -228,7 +229,8 @@ pub trait IdentityStore: Send + Sync {
     /// The browser session with this id, expired or not.
     fn browser_session(&self, id: SecretHash) -> StoreFuture<'_, Option<BrowserSession>>;
 
-    /// Records that a browser session was used.
+    /// Records that a browser session was used at `seen_at`, and replaces the time at which it
+    /// expires.
     fn touch_browser_session(
         &self,
         id: SecretHash,
@@ -311,9 +313,9 @@ pub trait IdentityStore: Send + Sync {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
 
-    /// Deletes all credentials of this kind of a user, even if the user then has no credential.
-    /// Returns the name of each passkey, the issuer of each linked account, and an empty text for a
-    /// second factor.
+    /// Deletes all credentials of a user that are of the kind `kind`, even if the user then has no
+    /// credential. Returns the name of each passkey, the issuer of each linked account, and an
+    /// empty text for a second factor.
     fn delete_credentials<'a>(
         &'a self,
         key: &'a UserKey,

@@ -86,8 +86,8 @@ impl ClaimPath {
                 return;
             };
             let child = object.entry(name).or_insert_with(|| Map::new().into());
-            // `child` is not an object, so an earlier call has copied a shorter path that leads to
-            // it. Nothing is missing in `target`.
+            // This does not happen: `target` has only values that were copied from `claims`, so
+            // `child` is an object, as it is in `claims`.
             let Value::Object(child) = child else { return };
             object = child;
         }
@@ -126,8 +126,9 @@ impl FromStr for ClaimPath {
     }
 }
 
-/// Parses the first segment of the text, and returns the text after it. The error describes the
-/// text that was expected.
+/// Parses the first segment of the text, and returns the text after it. `is_first` is whether the
+/// text is a whole path, whose first name has no dot before it. The error describes the text that
+/// was expected.
 fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> {
     if let Some(quoted) = text.strip_prefix("[\"") {
         let (name, behind) = quoted

@@ -67,7 +67,7 @@ pub enum DirectoryError {
     /// The settings are not allowed.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The default role cannot be a user or group of the tenant.
+    /// The default role is the owner, or is not a valid name of a user or group.
     #[error("`default_role`: expected the name of a user or group of the database, not its owner")]
     DefaultRole,
     /// The tenant has the maximum number of issuers.
@@ -76,7 +76,7 @@ pub enum DirectoryError {
     /// The tenant has an issuer of this name.
     #[error("the issuer {0} exists already")]
     Taken(String),
-    /// Another record of the tenant accepts the same tokens.
+    /// Another issuer of the tenant, with this name, already accepts the same tokens.
     #[error(
         "the issuer {0} accepts tokens of the same `issuer` for the same `audience` already; change {0}, or choose another audience"
     )]
@@ -235,8 +235,8 @@ impl IssuerDirectory {
     }
 
     /// Refuses a record that accepts tokens which another record of the tenant accepts too, because
-    /// the two can give one person different ids and groups. Concurrent requests can still store
-    /// such records. Then only the oldest of these records is used for the tokens.
+    /// the two records can give one person different ids and groups. Concurrent requests can still
+    /// store such records. Then only the oldest of these records is used for the tokens.
     async fn require_no_overlap(&self, record: &IssuerRecord) -> Result<(), DirectoryError> {
         let all = self.list(&record.database).await?;
         let other = all

@@ -25,7 +25,7 @@ pub enum SettingsError {
         /// The value of the setting.
         url: String,
     },
-    /// A list is empty or too long.
+    /// A list in the settings is empty or too long.
     #[error("`{member}` has {found} elements: 1 to {most} were expected")]
     Count {
         /// The name of the setting: `audience`, `algorithms` or `claims`.

@@ -105,7 +105,8 @@ impl Fetch {
         let found = match (found, oauth_metadata_url(base)) {
             (Err(error @ FetchError::Request { .. }), Some(url)) => {
                 match self.get(&url, expected).await {
-                    // The operator knows the first document, which most issuers have.
+                    // If both requests fail, the first error is returned, because it names the
+                    // document that most issuers have.
                     Err(FetchError::Request { .. }) => return Err(error),
                     found => found?,
                 }
@@ -130,7 +131,8 @@ impl Fetch {
             url: url.to_owned(),
             reason,
         };
-        // The URL may come from the discovery document, so it is checked too.
+        // The URL may come from the discovery document, so it is checked like a URL in the
+        // settings.
         check_url("jwks_url", url, self.client.network)
             .map_err(|error| failed(error.to_string()))?;
         let request_failed = |error: reqwest::Error| failed(root_cause(&error));

@@ -173,7 +173,8 @@ fn seconds(time: SystemTime) -> u64 {
     since.as_ref().map_or(0, Duration::as_secs)
 }
 
-/// Reads a time, which is a `NumericDate` and may have a fraction (RFC 7519, section 2).
+/// Reads a time, which is a `NumericDate` and may have a fraction (RFC 7519, section 2). `None` if
+/// the claim is absent.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -195,7 +196,7 @@ fn not_a_time(name: &str) -> TokenError {
     }
 }
 
-/// Reads a value that is a string or an array of strings.
+/// Reads a value that is a string or an array of strings; `None` for any other value.
 fn strings(value: Option<&Value>) -> Option<Vec<String>> {
     match value? {
         Value::String(one) => Some(vec![one.clone()]),

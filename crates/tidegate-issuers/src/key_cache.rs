@@ -1,5 +1,5 @@
-//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when a token
-//! names an unknown key.
+//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when no cached
+//! key verifies a token that names an unknown key or no key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub(crate) struct KeyCache {
     fetch: Fetch,
     loaded: RwLock<Option<Loaded>>,
     attempt: Mutex<Option<Attempt>>,
-    /// The error of the most recent request that has ended; `None` if it succeeded. Readable while
-    /// `attempt` is locked by a request.
+    /// The error of the most recent request that has ended; `None` if it succeeded. It is not a
+    /// part of `attempt`, so that it can be read while a request holds the lock of `attempt`.
     failure: RwLock<Option<FetchError>>,
 }
 
@@ -97,7 +97,7 @@ impl KeyCache {
     }
 
     /// Whether `keys` is still the current key set. A cached token is valid only with the key set
-    /// that verified it. Starts to load the keys in a task if they are too old.
+    /// that verified it. Starts to load the keys in a task if they are no longer fresh.
     pub(crate) fn are_current(self: &Arc<Self>, keys: &Arc<KeySet>) -> bool {
         let loaded = self.usable();
         loaded.is_some_and(|loaded| {

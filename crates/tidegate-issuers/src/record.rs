@@ -66,9 +66,9 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// Deletes an issuer; `false` if there is none.
     fn delete_issuer<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
-    /// The user or group that the first matching name refers to; `None` if no name matches. Names
-    /// of the owner and of other PostgreSQL roles do not match. If a user and a group have the same
-    /// name, the group is returned.
+    /// The user or group that the first matching name in `names` refers to; `None` if no name
+    /// matches. Names of the owner and of other PostgreSQL roles do not match. If a user and a
+    /// group have the same name, the group is returned.
     fn named_role<'a>(
         &'a self,
         database: &'a str,

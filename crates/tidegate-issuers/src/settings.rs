@@ -95,7 +95,7 @@ impl IssuerSettings {
         listed
     }
 
-    /// The settings of an issuer with these required members; the other members have their
+    /// The settings of an issuer with this URL and these audiences; all other members have their
     /// defaults.
     pub fn new(issuer: String, audience: Vec<String>) -> Self {
         Self {

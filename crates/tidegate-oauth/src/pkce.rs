@@ -36,7 +36,7 @@ impl Challenge {
 mod tests {
     use super::Challenge;
 
-    /// RFC 7636, appendix B.
+    /// The code verifier and the challenge of RFC 7636, appendix B.
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 

@@ -64,7 +64,7 @@ const NARROWING: u16 = (1 << Scope::ALL.len()) - 1;
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// No scope: all rights of the user.
+    /// The empty set, with which a token has all rights of the user.
     pub const UNRESTRICTED: Self = Self(0);
 
     /// Parses a list that is separated by spaces. A repeated name counts once.

@@ -112,7 +112,7 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'_, Option<Session>>;
 
     /// A tenant's personal access tokens that are alive at `now`, the most recently used first, at
-    /// most `limit`. `user` selects the tokens of one user.
+    /// most `limit`. `user` selects the tokens of one user, `None` those of all users.
     fn personal_tokens<'a>(
         &'a self,
         database: &'a str,

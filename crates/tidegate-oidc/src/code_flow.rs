@@ -19,8 +19,8 @@ pub(crate) struct Tokens {
     pub(crate) id_token: Option<String>,
 }
 
-/// The members of a successful or a failed token response. They are one type, because GitHub
-/// reports errors with status 200.
+/// The members of a successful or a failed token response. One type has the members of both,
+/// because GitHub reports errors with status 200, so the status does not distinguish them.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: Option<String>,

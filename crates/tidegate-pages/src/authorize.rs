@@ -15,7 +15,8 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// The parameters of a request that a client posts (OpenID Connect Core 1.0, section 3.1.2.1).
+/// The parameters that are copied to the redirect if a client makes the browser send the request as
+/// a `POST` (OpenID Connect Core 1.0, section 3.1.2.1).
 const PARAMETERS: [&str; 18] = [
     "response_type",
     "response_mode",

@@ -62,8 +62,8 @@ where
 }
 
 /// Sends the message that confirms a sign-up, and waits until the mail server has accepted it, so
-/// that a wrong address is reported. `urls` are those of [`Issuer::sign_up_email`]. The inner error
-/// is one that the form shows.
+/// that a wrong address is reported. `urls` consists of `next` and `returns_to`, as in
+/// [`Issuer::sign_up_email`]. The inner error is one that the form shows.
 ///
 /// [`Issuer::sign_up_email`]: tidegate_oauth::Issuer::sign_up_email
 pub(super) async fn send_confirmation(

@@ -1,4 +1,5 @@
-//! `/device`: a person enters the code of a device and decides (RFC 8628, section 3.3).
+//! `/device`: a person enters the code of a device, and allows or denies the device (RFC 8628,
+//! section 3.3).
 
 use http::Response;
 
@@ -83,7 +84,8 @@ fn decision(context: &PageContext<'_>) -> Option<bool> {
     }
 }
 
-/// Handles the entered code.
+/// Handles the form with the user code: redirects to the page that asks for the decision, or shows
+/// the form again with an error.
 async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let Some(typed) = context.field("user_code") else {
         let refused = FormError::missing("user_code");

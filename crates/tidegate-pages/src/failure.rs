@@ -46,8 +46,8 @@ pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Res
     let card = template::failure((title, &text), &links, context.request_id);
     let markup = template::layout(base, title, &card);
     let mut response = template::response(failure.status, markup, None);
-    // The errors and headers are copied from a plain response to the same failure. Its body is
-    // empty.
+    // The errors and headers are copied from a plain response to the same failure, which has an
+    // empty body.
     let mut plain = failure.response(Vec::new(), Protocol::Page);
     response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
     for name in [RETRY_AFTER, ALLOW] {

@@ -13,8 +13,8 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 
-/// Handles the form with the answer of an authenticator. The inner error is one that the form
-/// shows.
+/// Handles the form of the sign-in page with the response of an authenticator. The inner error is
+/// one that the form shows.
 pub(super) async fn sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
@@ -36,8 +36,8 @@ pub(super) async fn sign_in(
     }
 }
 
-/// The form error of a passkey, shown beside `field`. If the question was used or is too old, the
-/// person can try again with the new question of the page.
+/// The form error of a passkey, shown beside `field`. If the challenge was used or is too old, the
+/// message is that of a wrong passkey, which asks the person to try again.
 fn refused(field: &'static str, error: IdentityError) -> Result<FormError, ApiError> {
     if matches!(error, IdentityError::InvalidLink) {
         return FormError::of(field, IdentityError::WrongPasskey);
@@ -166,16 +166,16 @@ pub(super) async fn remove(
     }
 }
 
-/// The question of the sign-in page, and the path of the script that passes the question to the
-/// authenticator; `None` if browsers allow no passkeys at the service's URL.
+/// The challenge of the sign-in page with its options, and the path of the script that passes them
+/// to the authenticator; `None` if browsers allow no passkeys at the service's URL.
 pub(super) fn question(context: &PageContext<'_>) -> Option<(PasskeyRequest, String)> {
     let identity = context.app.issuer().identity();
-    // Without randomness for a question, the page offers no passkey.
+    // If there is no randomness for a challenge, the page offers no sign-in by a passkey.
     let request = identity.begin_passkey_sign_in(context.cookie()).ok()?;
     request.map(|request| (request, context.path(SCRIPT)))
 }
 
 /// The message for a passkey that no longer exists.
 const GONE: &str = "The passkey is removed.";
-/// The path of the script.
+/// The path of the script that calls the browser's functions for passkeys.
 const SCRIPT: &str = "/assets/passkeys.js";

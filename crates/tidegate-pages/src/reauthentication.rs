@@ -17,7 +17,7 @@ pub(super) struct GuardedStep<'a> {
     /// The purpose of the step in words, which the page shows after "To": `remove a passkey` gives
     /// "To remove a passkey, …".
     pub(super) purpose: &'a str,
-    /// The hidden fields of the form.
+    /// The hidden fields of the form, each with its name and value.
     pub(super) fields: &'a [(&'a str, &'a str)],
 }
 

@@ -72,7 +72,8 @@ async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     Ok(context.show("Forgot your password?", &card, (refused.as_ref(), None)))
 }
 
-/// Sends the reset messages to the user, if there is such a user.
+/// Sends a reset message to the user of this name, or to the users with this email address, if
+/// there are any.
 async fn send_reset_emails(app: App, (database, username): (String, String)) {
     match app
         .issuer()

@@ -12,7 +12,8 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// The parameters of a request that a client posts (RP-Initiated Logout 1.0, section 2).
+/// The parameters that are copied to the redirect if a client makes the browser send the request as
+/// a `POST` (RP-Initiated Logout 1.0, section 2).
 const PARAMETERS: [&str; 4] = [
     "id_token_hint",
     "client_id",

@@ -66,7 +66,7 @@ pub(crate) fn response(
     response
 }
 
-/// The same page, but with a policy that allows scripts of this service.
+/// Returns `page` with a content security policy that also allows scripts of this service.
 pub(crate) fn with_script(mut page: Response<Body>) -> Response<Body> {
     let policy = page.headers().get(CONTENT_SECURITY_POLICY);
     let policy = policy.and_then(|policy| policy.to_str().ok());

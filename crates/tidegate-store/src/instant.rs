@@ -8,12 +8,13 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 /// The milliseconds from 1970-01-01 to 2000-01-01. 2000-01-01 is the epoch of PostgreSQL's binary
 /// format.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
-/// The earliest time that is written as a date, in milliseconds since 1970; the next constant is
-/// the latest. Times outside of this range are written as `-infinity` or `infinity`.
+/// The start of the year 1, in milliseconds since 1970. Earlier times are written as `-infinity`.
 const EARLIEST: i64 = -62_135_596_800_000;
+/// A time that is still in the range of `timestamptz`, in milliseconds since 1970. Later times are
+/// written as `infinity`.
 const LATEST: i64 = 9_000_000_000_000_000;
 
-/// The text of a time for PostgreSQL's input function.
+/// The time as text that PostgreSQL parses as a `timestamptz`.
 pub(crate) fn text(at: Timestamp) -> String {
     let millis = at.millis();
     if millis < EARLIEST {
@@ -35,8 +36,8 @@ pub(crate) fn text(at: Timestamp) -> String {
     text
 }
 
-/// Converts the binary format, which is microseconds since 2000-01-01 (PostgreSQL,
-/// `timestamptz_send`). Fractions of a millisecond are rounded down.
+/// Converts a time from PostgreSQL's binary format, which is microseconds since 2000-01-01
+/// (`timestamptz_send`). Fractions of a millisecond are rounded down.
 pub(crate) fn from_binary(micros: i64) -> Timestamp {
     match micros {
         i64::MAX => Timestamp::from_millis(i64::MAX),
@@ -47,7 +48,7 @@ pub(crate) fn from_binary(micros: i64) -> Timestamp {
 
 /// The year, month and day of a day in the proleptic Gregorian calendar. `days` counts from
 /// 1970-01-01. 400 years have 146,097 days. In the computation, years begin in March, so that the
-/// leap day is the last day of a year.
+/// leap day is the last day of a year, and days are counted from 0000-03-01.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -44,8 +44,9 @@ static DELETE: Query = Query::new(
      returning name) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'issuers')) from gone",
 );
-/// Finds the first name that is a group or a user. A group is found by its role: roles are the same
-/// in all databases of a cluster, so the control database has them too.
+/// Finds the first name in `:names` that is a group or a user of the tenant. A group is found by
+/// its role: roles are the same in all databases of a cluster, so the control database has them
+/// too.
 static NAMED: Query = Query::new(
     "select named.name, r.rolname is not null, coalesce(r.rolcanlogin, false) \
      from pg_catalog.json_array_elements_text(:names::json) with ordinality as named (name, place) \

@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::query::{OpenTransaction, Query, bind};
 use crate::row::{self, RowCollector};
 
-/// The migrations in the order in which they are applied. Released migrations are never edited.
-/// Numbers may have gaps. Each migration that the database lacks is applied, whatever its number,
-/// so that parallel branches of the code can add migrations.
+/// The migrations in the order in which they are applied: the number, the name and the SQL of each.
+/// Released migrations are never edited. Numbers may have gaps. Each migration that the database
+/// lacks is applied, whatever its number, so that parallel branches of the code can add migrations.
 const MIGRATIONS: &[(u32, &str, &str)] = &[
     (
         1,

@@ -45,7 +45,8 @@ impl Change {
             "settings" => Some(Self::Settings(name.to_owned())),
             "methods" => Some(Self::Methods(name.to_owned())),
             "method" => {
-                // The name of the database may contain spaces, the name of the method does not.
+                // The name of the method comes first, because it contains no spaces. The name of
+                // the database may contain spaces.
                 let (name, database) = name.split_once(' ')?;
                 Some(Self::Method {
                     database: database.to_owned(),

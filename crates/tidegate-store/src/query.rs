@@ -44,7 +44,7 @@ impl Query {
     }
 }
 
-/// Binds one set of values.
+/// Binds `values` to the placeholders of a statement, in the order of the placeholders.
 pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<BoundStatement> {
     let count = statement.placeholders().len();
     if count != values.len() {
@@ -158,7 +158,7 @@ pub(crate) fn hex(prefix: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// The control database, through an executor.
+/// The control database. The executor runs the statements on it.
 #[derive(Clone)]
 pub(crate) struct Database(Arc<dyn Executor>);
 

@@ -17,15 +17,16 @@ pub struct Conversion {
     /// The groups after the conversion; `None` to keep the groups. A member must have exactly one
     /// group.
     pub user_groups: Option<Vec<String>>,
-    /// Whether objects that the dropped role owns are given to the owner of the tenant.
+    /// For a user that becomes a member: whether the tenant's owner gets the objects that the
+    /// dropped role owns.
     pub reassign: bool,
 }
 
-/// The time after which this node checks again that a group can log in.
+/// The time after which this node checks again that the role of a group can log in.
 const PROVIDED: Duration = Duration::from_secs(10);
 
-/// For each database and group, the time at which this node most recently checked that the group
-/// can log in. The times are stored because sign-ups are frequent, and each check needs a
+/// For each database and group, the time at which this node most recently checked that the role of
+/// the group can log in. The times are stored because sign-ups are frequent, and each check needs a
 /// connection.
 #[derive(Default)]
 pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
@@ -163,8 +164,9 @@ impl Accounts {
         self.change(&user.key, change).await
     }
 
-    /// Makes a user with a role a member. The record is changed before the role is dropped. If the
-    /// node dies between the two steps, a role remains that no user can use.
+    /// Makes a user with a role a member. `user` is the record before the change, and `member` the
+    /// record after it. The record is changed before the role is dropped. If the node dies between
+    /// the two steps, a role remains that no user can use.
     async fn make_member(&self, user: &User, member: &User, reassign: bool) -> Result<()> {
         self.check_drop_role(user, reassign).await?;
         self.provide_group(member).await?;
@@ -176,9 +178,10 @@ impl Accounts {
         self.drop_role(user, reassign).await
     }
 
-    /// Gives a member a role. The role is complete before the record names it. If the record was
-    /// not changed, the role is dropped again. If it is not known whether the record was changed,
-    /// the role is not dropped.
+    /// Gives a member a role. `member` is the record before the change, and `user` the record after
+    /// it. The role is complete before the record names it. If the record was not changed, the role
+    /// is dropped again. If it is not known whether the record was changed, the role is not
+    /// dropped.
     async fn give_role(&self, member: &User, user: &User) -> Result<()> {
         self.directory
             .end_sessions(&user.key, EndReason::UserChanged)

@@ -15,7 +15,8 @@ pub trait DependentTables: Send {
         at: Timestamp,
     ) -> Vec<SessionId>;
 
-    /// Voids codes and device approvals of browser sessions for which `exists` returns `false`.
+    /// Voids the codes and device approvals that were made in browser sessions that do not exist
+    /// any more. `exists` is whether the browser session with this id exists.
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
 
     /// Deletes the rows that belong to a tenant.

@@ -166,7 +166,7 @@ impl Tables {
         self.dropped_ids.contains(&dropped) || self.users.keys().any(same)
     }
 
-    /// Deletes all users of a tenant.
+    /// Deletes all users of a tenant, and the recorded ids of its dropped users.
     pub(super) fn delete_users(&mut self, database: &str) {
         self.users.retain(|key, _| key.database != database);
         self.dropped_ids.retain(|(tenant, _)| tenant != database);

@@ -21,15 +21,17 @@ const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
 /// limits of the other kinds of hashes are chosen in the same way.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
-/// The minimum costs of an imported hash: this constant and the next two. A cheaper hash does not
+/// The minimum number of iterations of PBKDF2. A hash that costs less than the minimum does not
 /// protect its password, and is probably the result of a wrong export.
 const MIN_PBKDF2_ITERATIONS: u32 = 1_000;
+/// The minimum of `N * r * p` of scrypt.
 const MIN_SCRYPT_BLOCKS: u64 = 1_024;
+/// The minimum product of the memory in KiB and the number of passes of Argon2.
 const MIN_ARGON2_WORK: u64 = 128;
 /// The maximum of `N * r * p` of scrypt. A block has 128 bytes, so the memory is at most 128 MiB.
 const SCRYPT_BLOCKS: u64 = 1 << 20;
 const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
-/// The maximum product of the memory in KiB and the number of passes.
+/// The maximum product of the memory in KiB and the number of passes of Argon2.
 const ARGON2_WORK: u64 = 512 * 1024;
 const ARGON2_LANES: u32 = 16;
 /// The minimum length of a salt in base64, in characters. The `argon2` crate requires 8 bytes.
@@ -37,7 +39,8 @@ const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
 
-/// The base64 of bcrypt. The last character may contain unused bits that are not zero.
+/// bcrypt's variant of base64, which has another alphabet. The last character may contain unused
+/// bits that are not zero.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(&BCRYPT, LENIENT);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

@@ -89,8 +89,7 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // Sending fails if the future of `run` was dropped, and then the result is not
-                // needed.
+                // Sending fails if the receiver was dropped, and then the result is not needed.
                 let _ = reply.send(result);
             }
         });
@@ -166,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Starts a job that runs until the sender is used or dropped. Returns when it runs.
+    /// Starts a job that runs until the returned sender is used or dropped. Returns when the job
+    /// runs.
     async fn occupy(pool: &Arc<Pool>) -> std::sync::mpsc::Sender<()> {
         let (release, held) = std::sync::mpsc::channel::<()>();
         let (started, running) = oneshot::channel();
@@ -228,7 +228,7 @@ mod tests {
         let skipped = pool.submit_in_turn(|| ()).await.unwrap();
         drop(skipped);
         release.send(()).unwrap();
-        // This job needs the turn of the skipped job.
+        // This job gets the only permit in `turns` after the skipped job has returned it.
         pool.submit_in_turn(|| ()).await.unwrap().await.unwrap();
         assert_eq!(pool.completed(), 2);
     }

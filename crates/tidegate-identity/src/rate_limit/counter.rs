@@ -18,7 +18,8 @@ use crate::{SecretHash, Timestamp, UserKey};
 pub struct AttemptKey {
     /// The kind of counter: a name of at most 16 characters.
     pub scope: &'static str,
-    /// The user, address or text whose attempts are counted: at most 64 ASCII characters.
+    /// Identifies the user, address, browser or text whose attempts are counted: at most 64 ASCII
+    /// characters.
     pub subject: String,
 }
 
@@ -156,8 +157,8 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptCounter {
-    /// Counts an attempt at `now`. `before` is the stored counter. Returns the counter to store and
-    /// the result. Every implementation of
+    /// Counts an attempt at `now`. `before` is the stored counter, `None` if none is stored.
+    /// Returns the counter to store and the result. Every implementation of
     /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt) must compute the same.
     pub fn count(
         before: Option<Self>,

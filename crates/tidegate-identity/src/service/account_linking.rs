@@ -61,9 +61,9 @@ impl IdentityService {
             .await
     }
 
-    /// Links an account of an identity provider to the user who is signed in. Returns the message
-    /// that informs the user; `None` if the user has no email address or has already linked the
-    /// account.
+    /// Links an account of an identity provider to the user who is signed in. `identity` consists
+    /// of the id of the provider and the account. Returns the message that informs the user; `None`
+    /// if the user has no email address or has already linked the account.
     ///
     /// Errors: [`Error::Taken`] if another user has linked the account.
     pub async fn link_account(

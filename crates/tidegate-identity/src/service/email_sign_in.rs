@@ -57,7 +57,8 @@ struct SignInLink {
     password_fingerprint: String,
     /// The recipient. The link is invalid after the user's email address has changed.
     email: String,
-    /// When the user was created, so that the link is invalid for a new user of the same name.
+    /// When the user was created, in milliseconds since 1970. The link is invalid for a new user of
+    /// the same name.
     since: i64,
     pending: PendingSignIn,
     until: i64,
@@ -167,7 +168,7 @@ impl IdentityService {
             return Err(Error::InvalidLink);
         }
         let EmailSignIn { user, pending } = link;
-        // The mark is stored for at least as long as the link is valid.
+        // The mark that the link was used is stored for at least as long as the link is valid.
         let once = AttemptLimit::once(self.settings.lifetimes.email_sign_in);
         self.count_use(token, &once).await?;
         let by = (pending.client.as_deref(), Some("email link"));

@@ -94,7 +94,8 @@ impl IdentityService {
         Ok(member)
     }
 
-    /// Records the group that the person's token names now.
+    /// Records the group that the person's token names now. If it is another group than before,
+    /// ends the sessions of the member.
     async fn in_group(&self, user: User, group: &str) -> Result<User> {
         if !user.is_member() || user.user_groups == [group] {
             return Ok(user);

@@ -1,6 +1,7 @@
-//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. The challenges are not
-//! stored: they are encrypted in the forms and bound to the browser's cookie. A passkey always
-//! verifies the user, by a PIN or by biometrics, so it counts as a second factor too.
+//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. A question is a challenge
+//! with its options, which an authenticator answers. The challenges are not stored: they are
+//! encrypted in the forms and bound to the browser's cookie. A passkey always verifies the user, by
+//! a PIN or by biometrics, so it counts as a second factor too.
 
 mod management;
 mod registration;
@@ -16,12 +17,12 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, Result, Secret, SecretHash, User, rate_limit};
 pub(super) use site::relying_party;
 
-/// A question that the browser passes to an authenticator.
+/// A question: a challenge with its options, which the browser passes to an authenticator.
 #[derive(Clone, Debug)]
 pub struct PasskeyRequest {
     /// The options for the browser, as JSON of the `WebAuthn` specification.
     pub options: String,
-    /// The challenge, encrypted, which the form sends back.
+    /// The state for checking the answer, with the challenge, encrypted. The form sends it back.
     pub sealed: String,
 }
 
@@ -75,7 +76,8 @@ impl IdentityService {
     }
 
     /// Decrypts the state of a question, and checks that the question was sent to this browser.
-    /// Each question can be answered once.
+    /// Counts the answer, because each question can be answered only once; [`Error::InvalidLink`]
+    /// for a second answer.
     async fn asked<T: DeserializeOwned>(
         &self,
         (purpose, cookie): (&str, &Secret),

@@ -23,7 +23,8 @@ struct ResetLink {
     password_fingerprint: String,
     /// The recipient. The link is invalid after the user's email address has changed.
     email: String,
-    /// When the user was created. The link is invalid for a new user of the same name.
+    /// When the user was created, in milliseconds since 1970. The link is invalid for a new user of
+    /// the same name.
     since: i64,
     until: i64,
 }

@@ -26,8 +26,8 @@ impl IdentityService {
         Ok(store.user_of_identity(database, issuer, subject).await?)
     }
 
-    /// Creates a user for an account of `provider` and links the account. The calling function must
-    /// check that sign-up is allowed.
+    /// Creates a user of the kind and group in `made` for an account of `provider`, and links the
+    /// account. The calling function must check that sign-up is allowed.
     ///
     /// Errors: [`Error::InvalidField`] without a verified email address,
     /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
@@ -59,7 +59,8 @@ impl IdentityService {
     }
 }
 
-/// Creates a user with the preferred name. If the name is taken, appends a number to it.
+/// Creates a user of the kind and group in `made` with the preferred name. If the name is taken,
+/// appends a number to it.
 async fn create_with_free_name(
     (accounts, made): (&Accounts, &SignUpUser),
     database: &str,

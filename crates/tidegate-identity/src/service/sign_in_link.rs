@@ -18,7 +18,8 @@ const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
 struct SignInLink {
     database: String,
     name: String,
-    /// When the user was created. The link is invalid for a new user of the same name.
+    /// When the user was created, in milliseconds since 1970. The link is invalid for a new user of
+    /// the same name.
     since: i64,
     until: i64,
 }

@@ -33,7 +33,7 @@ pub struct SignUpUser {
 }
 
 impl SignUpUser {
-    /// Returns `new` with this kind and group.
+    /// Returns `new` with the kind and group of `self`, in place of its own.
     pub fn of(&self, new: NewUser) -> NewUser {
         NewUser {
             kind: self.kind,
@@ -60,7 +60,8 @@ pub struct SignUpLink {
     pub database: String,
     /// The id of the OAuth client.
     pub client: String,
-    /// When the OAuth client was registered. The link is invalid for a new client with the same id.
+    /// When the OAuth client was registered, in milliseconds since 1970. The link is invalid for a
+    /// new client with the same id.
     client_since: i64,
     /// The name of the user.
     pub name: String,
@@ -177,8 +178,8 @@ impl IdentityService {
         Ok(link)
     }
 
-    /// Creates the account of a sign-up link and signs the browser in. A link can be used only
-    /// once. Returns the new cookie and the path to go to.
+    /// Creates the account of a sign-up link, of the kind and group in `made`, and signs the
+    /// browser in. A link can be used only once. Returns the new cookie and the path to go to.
     ///
     /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(

@@ -78,7 +78,7 @@ pub struct ClientChange {
     pub homepage: Option<Option<String>>,
     /// The new description; `Some(None)` removes it.
     pub description: Option<Option<String>>,
-    /// Whether the client becomes public.
+    /// Whether the client is to be public (`true`) or confidential (`false`).
     pub public: Option<bool>,
     /// Whether users are to be asked for consent.
     pub confirm: Option<bool>,

@@ -17,7 +17,8 @@ pub enum TokenError {
     /// The signature is wrong.
     #[error("its signature is wrong")]
     BadSignature,
-    /// The token was issued by another issuer, for another audience, or in the future.
+    /// The token was issued by another issuer, for another audience, for another use than access,
+    /// or in the future.
     #[error("it is not for this service or not yet valid")]
     NotForUs,
     /// A personal access token that does not exist, has expired or was revoked.

@@ -40,8 +40,8 @@ pub(crate) async fn load(
 /// Makes the next key active; `load` then generates a new next key. Returns `false` when another
 /// node rotated first.
 ///
-/// Errors: [`Error::KeyTooYoung`] when there is no next key, or it has not been published for
-/// `notice` yet.
+/// Errors: [`Error::KeyTooYoung`] when there is no next key, or when it was published less than
+/// `notice` ago.
 pub(crate) async fn rotate(
     store: &dyn IssuerStore,
     ring: &KeyRing,

@@ -10,7 +10,8 @@ use tidegate_identity::{Error as IdentityError, User};
 pub struct LogoutRequest {
     /// The subject of the ID token that the client sent.
     subject: Option<String>,
-    /// The URL to which the browser goes after the sign-out, with `state`.
+    /// The URL to which the browser goes after the sign-out, with the parameter `state` of the
+    /// request.
     redirect: Option<String>,
 }
 
@@ -21,8 +22,9 @@ impl LogoutRequest {
         self.subject.as_deref() == Some(&*subject(user))
     }
 
-    /// The URL to which the browser goes after the sign-out, with `state`. The client has
-    /// registered it. `None` if the client is unknown or requested no redirect.
+    /// The URL to which the browser goes after the sign-out, with the parameter `state` of the
+    /// request. The client has registered it. `None` if the client is unknown or requested no
+    /// redirect.
     pub fn redirect(&self) -> Option<&str> {
         self.redirect.as_deref()
     }

@@ -56,7 +56,7 @@ impl Issuer {
     /// Makes the next key active and publishes a new next key. Tokens of the old key stay valid
     /// until they expire.
     ///
-    /// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
+    /// Errors: [`Error::KeyTooYoung`] when the next key was published less than `key_notice` ago.
     pub async fn rotate_keys(&self) -> Result<()> {
         self.rotate(self.settings.lifetimes.key_notice).await
     }

@@ -125,8 +125,9 @@ impl Issuer {
 
     /// Checks whether a request with `prompt=none` can be granted without a page.
     ///
-    /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`],
-    /// [`Error::InteractionRequired`] for a missing second factor, [`Error::ConsentRequired`].
+    /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`] unless a user is signed in
+    /// as the request requires, [`Error::InteractionRequired`] for a missing second factor,
+    /// [`Error::ConsentRequired`].
     pub async fn check_silent(
         &self,
         request: &AuthorizationRequest,

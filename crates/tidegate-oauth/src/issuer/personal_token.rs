@@ -85,7 +85,8 @@ impl Issuer {
         }
         let session = self.ports.store.session(caller.session).await?;
         if session.is_some_and(|session| session.grant == GrantKind::ClientCredentials) {
-            // The token would live on when the client is dropped or its secret is rotated.
+            // A personal access token would stay valid after the client is dropped or its secret is
+            // rotated.
             return refused("a client with its own credentials makes no tokens; sign in for that");
         }
         let scopes = caller.scopes.narrowed_to(new.scopes)?;
@@ -197,8 +198,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Revokes a personal access token. `who` is the acting user and the client's address, for the
-    /// audit log.
+    /// Revokes a personal access token. `who` consists of the acting user (`None` for the operator)
+    /// and the client's address, for the audit log.
     pub async fn revoke_personal_token(
         &self,
         session: &Session,

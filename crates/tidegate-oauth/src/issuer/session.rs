@@ -8,9 +8,10 @@ use tidegate_identity::{
 };
 
 impl Issuer {
-    /// Opens a session for an authenticated user and issues its first tokens. If the user was
-    /// converted or changed after `user` was read, but is still the same person with the same
-    /// password, the session is opened for the current record of the user.
+    /// Opens a session for an authenticated user and issues its first tokens. `opened` consists of
+    /// the grant and the scopes of the session. If the user was converted or changed after `user`
+    /// was read, but is still the same person with the same password, the session is opened for the
+    /// current record of the user.
     ///
     /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn open_session(
@@ -104,8 +105,8 @@ impl Issuer {
         Err(IdentityError::WrongCredentials.into())
     }
 
-    /// Issues the first tokens of a stored session, and writes the audit event. An ID token repeats
-    /// `nonce`.
+    /// Issues the first tokens of a stored session, and writes the audit event. If an ID token is
+    /// issued, it repeats `nonce`.
     ///
     /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn first_tokens(

@@ -106,7 +106,8 @@ impl IssuerTables {
         self.consents.remove(&key).is_some()
     }
 
-    /// The live sessions that satisfy the condition, the most recently used first.
+    /// The sessions that are alive at `now` and for which `is_wanted` returns `true`, the most
+    /// recently used first.
     pub(super) fn sessions_where(
         &self,
         now: Timestamp,
@@ -227,7 +228,7 @@ impl IssuerTables {
     }
 
     /// Deletes sessions, authorization codes and device codes that expired or ended before the
-    /// given times; returns the number of rows.
+    /// given times; returns the number of deleted rows.
     pub(super) fn purge(&mut self, sessions: Timestamp, flows: Timestamp) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.codes.len() + tables.devices.len();

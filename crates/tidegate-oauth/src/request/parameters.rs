@@ -119,8 +119,8 @@ impl Parameters {
     }
 }
 
-/// The parameter's name for a response. The client chose the name, so a name that is long or not
-/// plain ASCII is replaced.
+/// The name of a parameter as a response may contain it. The client chose the name, so a name that
+/// is long or not plain ASCII is replaced by a description.
 fn safe_name(name: &str) -> &str {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let fits = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain);

@@ -13,8 +13,8 @@ use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
 /// The claims of a valid access token. The name of the claim in the token is in parentheses. The
-/// claims are cached for each token, so what few tokens have is boxed, and `jti`, which nothing
-/// reads, is left out.
+/// claims are cached for each token, so values that only few tokens have are boxed, and `jti`,
+/// which nothing reads, is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
     /// The session that the token belongs to (`sid`).
@@ -250,7 +250,7 @@ mod tests {
         KeyRing::open(vec![record], &master).unwrap().unwrap()
     }
 
-    /// The result for a token with these claims, signed by the issuer's own key.
+    /// Decodes a token that has these claims and is signed by the issuer's own key.
     fn verified(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenError> {
         let ring = ring();
         let session = SessionId::from_bytes([7; 16]);

@@ -5,7 +5,7 @@ use tidegate_oauth::{Client, PendingDevice, Scopes};
 
 use super::form::{FormField, PageForm};
 
-/// A message, with a link for continuing.
+/// A message, with a link for continuing. `next` consists of the URL and the text of the link.
 pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
     html! {
         h1 { (title) }

@@ -6,7 +6,7 @@ use tidegate_identity::{Passkey, PasskeyRequest, Timestamp};
 use super::form::PageForm;
 use super::words::ago;
 
-/// The form on the sign-in page.
+/// The form for a sign-in by a passkey, which the sign-in page contains.
 pub(super) fn sign_in(form: &PageForm<'_>, request: &PasskeyRequest, script: &str) -> Markup {
     let label = "Sign in with a passkey";
     let field = form.message.filter(|message| message.field == "passkey");
@@ -30,7 +30,7 @@ pub(crate) fn add_passkey(form: &PageForm<'_>, request: &PasskeyRequest, script:
     }
 }
 
-/// A form that the script submits with the answer of an authenticator.
+/// A form that the script submits with the response of an authenticator.
 fn question(
     form: &PageForm<'_>,
     (step, kind, label): (&str, &str, &str),

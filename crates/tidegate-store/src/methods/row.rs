@@ -46,7 +46,7 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// The rows as a JSON array.
+/// The rows as a JSON array, which a statement reads with `json_to_recordset`.
 pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
     serde_json::to_string(rows).map_err(Error::failed)
 }
@@ -57,7 +57,7 @@ pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Resu
     serde_json::to_string(&names).map_err(Error::failed)
 }
 
-/// Decodes a row of the table.
+/// Decodes a row of the table of methods.
 pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
     let definition = Definition {
         name: MethodName::parse(row.text()?).map_err(Error::failed)?,

@@ -144,8 +144,8 @@ impl<'a> LockedTransaction<'a> {
         Ok(Self { open, tenant })
     }
 
-    /// The methods with these names, in this order. If some do not exist, the inner error is an
-    /// outcome with their names.
+    /// The methods with these names, in this order. If some do not exist, the inner error is
+    /// [`WriteOutcome::Missing`] with their names.
     async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, WriteOutcome>> {
         let wanted = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
@@ -192,7 +192,8 @@ impl<'a> LockedTransaction<'a> {
         Ok(())
     }
 
-    /// Commits the transaction, or rolls it back if `taken` is not empty.
+    /// Commits the transaction, or rolls it back if `taken` is not empty. `taken` has the names
+    /// that could not be inserted, because other methods have them.
     async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
             return Ok(WriteOutcome::Taken(taken));

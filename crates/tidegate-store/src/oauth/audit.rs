@@ -8,8 +8,9 @@ use crate::instant;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// The key of an advisory lock. A reader takes the lock, and so waits until all events that are
-/// being appended are committed. The number is the ASCII text `tideaudt`.
+/// The key of an advisory lock. Writers share the lock until they commit. A reader takes the lock
+/// exclusively, and so waits until all events that are being appended are committed. The number is
+/// the ASCII text `tideaudt`.
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
 /// Appends events. The rows are selected from the result of the lock function, so they get their
@@ -24,8 +25,8 @@ static APPEND: Query = Query::new(
        detail text, database text, user_name text, client_id text, session uuid, address inet, \
        actor text)",
 );
-/// Waits for the lock. Once it is taken, all events up to the highest visible number are committed,
-/// and later events get higher numbers.
+/// Waits until no writer holds the lock. Once the lock is taken, all events up to the highest
+/// visible number are committed, and later events get higher numbers.
 static WAIT: Query =
     Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static HIGHEST: Query = Query::new(

@@ -14,7 +14,7 @@ static LINKED_ACCOUNTS: Query = Query::new(
     "delete from tidegate.identities where database = :database and user_name = :user_name \
      returning issuer",
 );
-/// The recovery codes are deleted with the second factor.
+/// The foreign key of the recovery codes deletes them together with the second factor.
 static SECOND_FACTOR: Query = Query::new(
     "delete from tidegate.second_factors \
      where database = :database and user_name = :user_name returning ''",

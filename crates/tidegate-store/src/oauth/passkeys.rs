@@ -48,7 +48,7 @@ pub(super) async fn list(database: &Database, key: &UserKey) -> Result<Vec<Passk
     database.rows(&LIST, &values, read).await
 }
 
-/// Inserts a passkey, unless the user has the maximum number.
+/// Inserts a passkey, unless the user has the maximum number. Returns whether it was inserted.
 pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey) -> Result<bool> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;

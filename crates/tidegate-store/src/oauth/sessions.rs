@@ -48,8 +48,9 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// Deleting the browser sessions of a user also deletes codes and device approvals that are not
-// redeemed yet.
+// When the browser sessions of a user are deleted, foreign keys set `browser` of their
+// authorization codes to NULL, so that unused codes become invalid, and delete the device codes
+// that were approved in them.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \
@@ -108,8 +109,8 @@ static TOKENS: Query = Query::new(
 );
 
 /// The values of a session that is opened by redeeming a code, for the columns from `database` to
-/// `authenticated_at`. Leaves out the values whose placeholders already occur earlier in the
-/// statements.
+/// `authenticated_at`. The statements that redeem a code bind the id and `created_at` before these
+/// values, because the placeholders `:id` and `:created_at` occur earlier.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,

@@ -15,10 +15,10 @@ use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, Se
 
 const REGISTRATION: &str = "registration of a passkey";
 
-/// A question for a new passkey.
+/// The state of a registration. The form holds it, encrypted, until the question is answered.
 #[derive(Serialize, Deserialize)]
 struct Registration {
-    /// The id of the user for whom the passkey is created.
+    /// The id by which authenticators know the user for whom the passkey is created.
     user: String,
     state: RegistrationState,
 }
@@ -73,8 +73,9 @@ impl IdentityService {
     /// Stores a new passkey, named `name`, of the user who is signed in in `browser`. Returns the
     /// message that informs the user; `None` if the user has no email address.
     ///
-    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
-    /// [`Error::Taken`] when the passkey is known already, or when the user has the maximum number.
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old or was
+    /// answered before; [`Error::Taken`] when the passkey is known already, or when the user has
+    /// the maximum number.
     pub async fn add_passkey(
         &self,
         (browser, cookie): (&Browser, &Secret),

@@ -17,21 +17,21 @@ const SIGN_IN: &str = "sign-in with a passkey";
 const MAX_ID: usize = 1023;
 /// The detail of audit events about passkeys.
 const BY_PASSKEY: &str = "passkey";
-/// The detail if the signature counter did not grow, which may mean that a copy of the passkey
-/// exists.
+/// The detail of an audit event if the signature counter did not grow. This may mean that a copy of
+/// the passkey exists.
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {
-    /// The question for a sign-in without a user name; `None` if browsers allow no passkeys at the
-    /// service's URL.
+    /// The question (a challenge with its options) for a sign-in without a user name; `None` if
+    /// browsers allow no passkeys at the service's URL.
     pub fn begin_passkey_sign_in(&self, cookie: &Secret) -> Result<Option<PasskeyRequest>> {
         let Some(site) = &self.passkeys else {
             return Ok(None);
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // A key that was not backed up when it was created may be backed up now, because a password
-        // manager may begin to do so later.
+        // A passkey that was not backed up when it was created may be backed up now, because a
+        // password manager may begin to do so later.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (question, state) = begun.map_err(refused)?;
@@ -43,8 +43,8 @@ impl IdentityService {
     /// `database` (`None` for any database). Returns the browser's new cookie. The passkey counts
     /// as a second factor too.
     ///
-    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
-    /// [`Error::TooManyAttempts`].
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old or was
+    /// answered before; [`Error::TooManyAttempts`].
     pub async fn sign_in_with_passkey(
         &self,
         (sealed, credential, cookie): (&str, &str, &Secret),
