@@ -33,7 +33,8 @@ pub struct Settings {
     /// The directory of a server, such as a downloaded server, that is used if no server is
     /// installed.
     pub fallback_dir: Option<PathBuf>,
-    /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`.
+    /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`;
+    /// with `None`, only the usual directories of packages and `fallback_dir` are searched.
     pub search_path: Option<OsString>,
     /// A directory with a short path, in which temporary clusters and sockets are created; `/tmp`
     /// by default.

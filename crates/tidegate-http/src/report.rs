@@ -118,7 +118,7 @@ pub struct Errors {
     pub protocol: Protocol,
     /// The number of errors for each code. The code of the first error comes first.
     pub counts: Vec<(&'static str, u64)>,
-    /// The SQLSTATE of the first error.
+    /// The SQLSTATE of the first error; `None` if PostgreSQL did not report the error.
     pub sqlstate: Option<Box<str>>,
     /// The table of the first error.
     pub table: Option<Box<str>>,

@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
-/// How many bytes are read and discarded if a body is too large. Many clients read the response
-/// only after they have sent the whole body. If the service closed the connection without reading
-/// the body, these clients would see a broken connection instead of the error.
+/// The maximum number of bytes that are read and discarded if a body is too large. Many clients
+/// read the response only after they have sent the whole body. If the service closed the connection
+/// without reading the body, these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 

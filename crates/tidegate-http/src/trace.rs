@@ -42,7 +42,7 @@ pub struct SpanContext {
     pub trace: u128,
     /// The id of the span.
     pub span: u64,
-    /// The id of the client's span, if the client sent one.
+    /// The id of the client's span; `None` if the request has no valid `traceparent`.
     pub parent: Option<u64>,
 }
 

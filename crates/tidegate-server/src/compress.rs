@@ -13,7 +13,7 @@ use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 
 /// The compression level of gzip. It is low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
-/// The compression level of zstd, low for the same reason.
+/// The compression level of zstd. It is low for the same reason as [`GZIP_LEVEL`].
 const ZSTD_LEVEL: i32 = 3;
 /// The smallest response that is compressed, in bytes. For smaller responses, compression costs
 /// more than it saves.

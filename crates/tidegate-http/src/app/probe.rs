@@ -13,8 +13,8 @@ pub trait Probe: Send + Sync {
         true
     }
 
-    /// The source that the part uses, if there is a choice of sources. The response reports it as
-    /// `<name>_source`.
+    /// The source that the part uses, such as `outbox` for change events; `None` if there is no
+    /// choice of sources. The response reports it as `<name>_source`.
     fn source(&self) -> Option<&'static str> {
         None
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::App;
 
 /// 2³² divided by the golden ratio. Its first n multiples, modulo 2³², are spread evenly for every
-/// n.
+/// n, so any number of connections close at evenly spread times.
 const GOLDEN: u32 = 0x9E37_79B9;
 
 /// The phase of the node's shutdown.
@@ -24,8 +24,8 @@ const GOLDEN: u32 = 0x9E37_79B9;
 enum ShutdownPhase {
     /// The node serves, and has not announced that it will stop.
     Serving,
-    /// The node still serves requests, but `/readyz` says that it will stop when `delay` has passed
-    /// after `since`.
+    /// The node still serves requests, but `/readyz` reports that it will stop. The node plans to
+    /// stop when `delay` has passed after `since`.
     Announced { since: Instant, delay: Duration },
     /// The node accepts no new connections, and ends when the requests in progress have ended.
     Ending,

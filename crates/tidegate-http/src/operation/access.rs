@@ -131,8 +131,8 @@ impl Permit {
         if self.slot.is_none() {
             return executor.query(who, statement, &self.options, sink).await;
         }
-        // In a transaction of this mode PostgreSQL itself refuses writes, including writes in
-        // functions.
+        // A transaction of the mode `Snapshot` is read-only, so PostgreSQL itself refuses writes,
+        // including writes in functions.
         let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;

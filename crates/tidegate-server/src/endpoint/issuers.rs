@@ -41,7 +41,8 @@ struct IssuerView<'a> {
     problem: Option<String>,
 }
 
-/// The directory of issuers, acting for the caller, and the database of the caller's tenant.
+/// The directory of issuers, which records the caller as the one who acts, and the database of the
+/// caller's tenant.
 struct IssuerAdmin {
     directory: IssuerDirectory,
     database: String,

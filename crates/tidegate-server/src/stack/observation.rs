@@ -46,8 +46,8 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
-    /// The position of the request in its trace; `None` if no spans are collected. It is boxed,
-    /// because most services collect none.
+    /// The position of the request in its trace; `None` if the span of the request is not
+    /// collected. It is boxed, because most services collect none.
     context: Option<Box<SpanContext>>,
 }
 
