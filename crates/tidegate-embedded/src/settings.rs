@@ -14,10 +14,10 @@ pub enum DataDir {
     ///
     /// Such a cluster is fast but not durable, because nothing is flushed to disk.
     Temporary,
-    /// This directory, which is created if it is missing. Its data remains after the process has
-    /// ended.
+    /// The directory at this path, which is created if it is missing. Its data remains after the
+    /// process has ended.
     ///
-    /// The directory must not contain other files; a directory with other content is refused.
+    /// The directory must be empty or contain a cluster; a directory with other content is refused.
     Persistent(PathBuf),
 }
 

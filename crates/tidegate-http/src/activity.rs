@@ -40,7 +40,7 @@ pub struct Finished<'a> {
     pub at: i64,
     /// How long the request took.
     pub took: Duration,
-    /// The status of the response.
+    /// The status of the response; [`CLIENT_LEFT`] if there was no response.
     pub status: u16,
     /// The path of the request's route.
     pub route: &'static str,

@@ -204,12 +204,12 @@ impl App {
         &self.0.origins
     }
 
-    /// The database for anonymous requests that name no database.
+    /// The database for anonymous requests that name none; `None` if they are refused.
     pub fn anonymous_database(&self) -> Option<&DatabaseName> {
         self.0.anonymous_database.as_ref()
     }
 
-    /// Whether credentials are accepted over plain HTTP.
+    /// Whether credentials are accepted over plain HTTP from other machines.
     pub fn insecure_http(&self) -> bool {
         self.0.insecure_http
     }

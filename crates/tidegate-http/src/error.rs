@@ -42,7 +42,7 @@ pub struct ApiError {
 /// Fields that only some errors have.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// The error that PostgreSQL reported.
+    /// The error that PostgreSQL reported; `None` if the error has another cause.
     pub rejection: Option<DatabaseError>,
     /// The time after which a retry may succeed, for `Retry-After`.
     pub retry_after: Option<Duration>,

@@ -165,7 +165,7 @@ fn matches((range, weight): &(&str, f32), format: OutputFormat) -> Option<Match>
 /// The preferences in `Prefer` (RFC 7240).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `wait=<seconds>`: the deadline of the statement.
+    /// `wait=<seconds>`: how long the statement may run; `None` for the configured time.
     pub wait: Option<Duration>,
     /// `timezone=<name>`: the time zone in which values are formatted.
     pub timezone: Option<String>,

@@ -59,9 +59,9 @@ pub struct Context<'a> {
     pub request_id: &'a str,
     /// The path of the request's route.
     pub route: &'static str,
-    /// The database of the request.
+    /// The database of the request; `None` if the request has no login.
     pub database: Option<&'a str>,
-    /// The role of the request.
+    /// The role of the request; `None` if the request has no login.
     pub role: Option<&'a str>,
 }
 
@@ -120,9 +120,9 @@ pub struct Errors {
     pub counts: Vec<(&'static str, u64)>,
     /// The SQLSTATE of the first error; `None` if PostgreSQL did not report the error.
     pub sqlstate: Option<Box<str>>,
-    /// The table of the first error.
+    /// The table that PostgreSQL names for the first error, if any.
     pub table: Option<Box<str>>,
-    /// The constraint of the first error.
+    /// The constraint that PostgreSQL names for the first error, if any.
     pub constraint: Option<Box<str>>,
 }
 

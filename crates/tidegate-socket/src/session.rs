@@ -113,7 +113,7 @@ struct Session {
     dialect: Dialect,
     credentials: Credentials,
     request_id: Arc<str>,
-    /// `None` until the first token or message.
+    /// The identity of the caller; `None` until the first token or message.
     identity: Option<CallerIdentity>,
     /// When the token expires; `None` if there is no token.
     expires: Option<Instant>,
@@ -128,7 +128,8 @@ struct Session {
     /// The number of pings since a message was last received.
     missed_pongs: u8,
     departure: Departure,
-    /// Whether the node is shutting down. The socket then ends when its operations have ended.
+    /// Whether the node is shutting down. If so, no message is read, and the socket ends when its
+    /// operations have ended.
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,

@@ -31,7 +31,7 @@ enum ShutdownPhase {
     Ending,
 }
 
-/// The shutdown of a node.
+/// The state of a node's shutdown.
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
     /// How many values of [`Departure`] were created.

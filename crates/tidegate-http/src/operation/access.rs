@@ -1,9 +1,9 @@
 //! Decides whether callers may run SQL statements that they write themselves.
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
-//! setting `anonymous_sql` decides. Such a setting is needed, because anyone can be such a caller,
-//! and PostgreSQL lets every role use memory, disk and locks of the whole cluster. Members of a
-//! group run no SQL of their own, because they share a role.
+//! setting `anonymous_sql` decides. The setting is needed, because anyone can call as the default
+//! user, and PostgreSQL lets every role use memory, disk and locks of the whole cluster. Members of
+//! a group run no SQL of their own, because they share a role.
 
 use std::time::{Duration, Instant};
 

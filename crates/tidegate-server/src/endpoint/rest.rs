@@ -96,7 +96,8 @@ pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     }
 }
 
-/// Refuses unencrypted requests from other machines, because passwords and secrets are sent.
+/// Refuses unencrypted requests from other machines, because the request or its response contains
+/// passwords or secrets.
 pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
     let trusted = app.trusted_proxies();
     if app.insecure_http() || forwarded::is_private(peer, &head.headers, trusted) {
