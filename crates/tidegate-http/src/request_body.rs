@@ -67,7 +67,8 @@ where
         .get(CONTENT_LENGTH)
         .and_then(|size| size.to_str().ok()?.parse().ok());
     if announced.is_some_and(|size: u64| size > limits.request_body) {
-        // A client that waits for `100 Continue` has not sent anything of the body yet.
+        // A client that waits for `100 Continue` has not sent anything of the body yet, so there is
+        // nothing to discard.
         if !headers.contains_key(EXPECT) {
             discard(body, DISCARDED, DISCARDING).await;
         }

@@ -2,7 +2,7 @@
 
 use tidegate_sql::BoxFuture;
 
-/// A part of the service that may be unavailable for some time.
+/// Checks a part of the service that may be unavailable for some time.
 pub trait Probe: Send + Sync {
     /// The name of the part in the response.
     fn name(&self) -> &'static str;

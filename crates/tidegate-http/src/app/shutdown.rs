@@ -112,7 +112,7 @@ impl ShutdownWatch {
             .await;
     }
 
-    /// Waits until the node ends. Cancel safe.
+    /// Waits until the last phase of the shutdown has begun. Cancel safe.
     pub async fn ending(&mut self) {
         let _ = self
             .0
@@ -133,7 +133,8 @@ pub struct Departure {
 
 impl Departure {
     /// Waits until the connection should be closed: until its time in the second half of the
-    /// announced delay, or until the node ends, if that is earlier. Cancel safe.
+    /// announced delay, or until the last phase of the shutdown begins, if that is earlier. Cancel
+    /// safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
         // The future is boxed, so that no connection needs memory for its timer before the

@@ -31,8 +31,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The links of the object `name` in the collection at `base`. `name` must need no
-    /// percent-encoding.
+    /// The links of the object `name` in the collection at `base`. `name` is written unchanged, so
+    /// it must not need percent-encoding.
     pub(crate) fn to(base: &str, name: &str) -> Self {
         Self {
             itself: format!("{base}/{name}"),

@@ -63,7 +63,8 @@ impl Session {
         } else {
             CLOSE_TIMEOUT
         };
-        // Operations and subscriptions end before the socket waits for the client.
+        // Operations and subscriptions end before the socket waits for the client, so that a slow
+        // client does not keep them running.
         self.operations_by_id.clear();
         self.operations.abort_all();
         let close = async {
