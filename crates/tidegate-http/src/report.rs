@@ -26,7 +26,8 @@ pub struct RouteLabel {
 pub struct Subject {
     /// The route of the request; `None` if no route matches its path.
     pub route: Option<RouteLabel>,
-    /// The database and the role that the request runs as.
+    /// The database and the role that the request runs as; `None` until the caller is
+    /// authenticated.
     pub login: Option<Login>,
     /// The errors in the response. A response with status 200 can have errors too.
     pub errors: Option<Box<Errors>>,
