@@ -1,6 +1,6 @@
 //! The files that are embedded in the crate.
 
-/// A file of the folder `docs`.
+/// A file of the repository's folder `docs`.
 pub(crate) struct Embedded {
     /// The path of the file in the folder.
     pub path: &'static str,

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::summary::Summary;
 
-/// The content of the first page, which lists the chapters by section. Nested chapters are left
-/// out.
+/// The content of the first page, which lists the chapters by section. Chapters that are part of
+/// another chapter are left out.
 pub(crate) fn page(base: &str, summary: &Summary) -> Markup {
     html! {
         h1 { "Documentation" }

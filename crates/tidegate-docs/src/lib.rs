@@ -17,8 +17,8 @@ use link::{Target, address};
 use markdown::Rendered;
 use summary::Summary;
 
-/// A list of all chapters, which language models read (<https://llmstxt.org>). Its links are
-/// relative to the root of the service.
+/// The list of all chapters at `/llms.txt`, for language models (<https://llmstxt.org>). Its links
+/// are relative to the root of the service.
 pub const LLMS: &str = include_str!("../llms.txt");
 
 const HTML: &str = "text/html; charset=utf-8";

@@ -41,7 +41,7 @@ pub enum Error {
         url: String,
         /// The SHA-256 of the received archive.
         found: String,
-        /// The SHA-256 of the pinned archive.
+        /// The SHA-256 that the package or the setting requires.
         expected: String,
     },
     /// The archive cannot be read, or a file cannot be written.

@@ -13,7 +13,7 @@ use crate::unpack;
 /// The largest size of an archive in bytes. Archives have 10 to 25 MB and are held in memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the web server may send nothing during a download.
+/// The longest time for which the web server may send nothing during a download.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The archive to download, its address and the cache folder.

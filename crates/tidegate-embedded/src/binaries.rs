@@ -33,7 +33,7 @@ const PACKAGE_FOLDERS: [&str; 15] = [
 /// Directories that are searched after the directories with a version.
 const UNVERSIONED: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/bin", "/usr/local/bin"];
 
-/// The directory of a server's programs.
+/// The directory of a server's programs, and the version of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Binaries {
     pub(crate) dir: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct Binaries {
 pub(crate) struct Lookup<'a> {
     /// The setting `bin_dir`. If it is given, nothing else is searched.
     pub(crate) bin_dir: Option<&'a Path>,
-    /// The caller's `PATH`.
+    /// Directories to search, in the form of `PATH`; `None` for no such directories.
     pub(crate) search_path: Option<&'a OsStr>,
     /// The directories in which packages install servers, and then the setting `fallback_dir`, in
     /// the order in which they are searched.

@@ -213,7 +213,7 @@ fn require_empty_or_cluster(root: &Path, user: &ServerUser) -> Result<()> {
     Err(Error::Owner { dir, owner })
 }
 
-/// Whether `root` does not exist or is empty, so that no data could be lost.
+/// Whether `root` does not exist or is empty. In both cases it has no data that could be lost.
 pub(crate) fn is_empty(root: &Path) -> Result<bool> {
     Ok(!root.exists() || fs::read_dir(root).context("read", root)?.next().is_none())
 }

@@ -45,7 +45,7 @@ pub enum Error {
         dir: PathBuf,
         /// The major version that created the cluster.
         major: u16,
-        /// The servers of other versions that were found.
+        /// The servers of other versions that were found, as `version in directory`.
         passed_over: Vec<String>,
     },
     /// The directory contains something that this crate did not create.

@@ -27,8 +27,8 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
         // The process does not exist. When PostgreSQL starts, it removes the pid file itself.
         None => return Ok(()),
         // The process id now belongs to a process that is not this PostgreSQL, or to a zombie.
-        // PostgreSQL would take it for a server of this directory and refuse to start, so the pid
-        // file is removed.
+        // PostgreSQL would take that process for a server of this directory and refuse to start, so
+        // the pid file is removed.
         Some(line) if !line.contains(&*data.to_string_lossy()) => {
             let file = PidFile::path(&data);
             return fs::remove_file(&file).context("remove", &file);

@@ -53,7 +53,7 @@ impl Postmaster {
         self.child.id()
     }
 
-    /// Waits until the server accepts connections. Kills the server if that takes longer than
+    /// Waits until the server accepts connections. Kills the server if it is not ready after
     /// `limit`.
     pub(crate) fn wait_ready(&mut self, data: &Path, limit: Duration) -> Result<()> {
         let began = Instant::now();

@@ -14,10 +14,10 @@ pub enum DataDir {
     ///
     /// Such a cluster is fast but not durable, because nothing is flushed to disk.
     Temporary,
-    /// This directory, which is created if it is missing. Its data remains after the process has
-    /// ended.
+    /// The directory at this path, which is created if it is missing. Its data remains after the
+    /// process has ended.
     ///
-    /// The directory must not contain other files; a directory with other content is refused.
+    /// The directory must be empty or contain a cluster; a directory with other content is refused.
     Persistent(PathBuf),
 }
 
@@ -33,7 +33,8 @@ pub struct Settings {
     /// The directory of a server, such as a downloaded server, that is used if no server is
     /// installed.
     pub fallback_dir: Option<PathBuf>,
-    /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`.
+    /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`;
+    /// with `None`, only the usual directories of packages and `fallback_dir` are searched.
     pub search_path: Option<OsString>,
     /// A directory with a short path, in which temporary clusters and sockets are created; `/tmp`
     /// by default.

@@ -1,5 +1,6 @@
-//! The operating system user that runs PostgreSQL. It is the current user unless that is root.
-//! PostgreSQL refuses to run as root, so an unprivileged user runs it then.
+//! The operating system user that runs PostgreSQL. It is the current user, unless this process runs
+//! as root. In that case an unprivileged user runs PostgreSQL, because PostgreSQL refuses to run as
+//! root.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -38,10 +39,10 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless it
-    /// is root, which PostgreSQL refuses. For root it is the owner of the directory `data`, if that
-    /// directory exists and does not belong to root. Otherwise it is the user `postgres` if it
-    /// exists, else the unprivileged system user `nobody`.
+    /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless
+    /// this process runs as root. PostgreSQL refuses to run as root, so for root the user is the
+    /// owner of the directory `data`, if that directory exists and does not belong to root.
+    /// Otherwise the user is `postgres` if it exists, else the unprivileged system user `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
@@ -120,7 +121,7 @@ impl ServerUser {
     }
 
     /// Fails if this user may not enter a parent directory of `dir`. The error names the first such
-    /// parent.
+    /// parent, counted from the root directory.
     pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());

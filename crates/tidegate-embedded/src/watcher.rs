@@ -1,5 +1,5 @@
 //! A small shell process that stops PostgreSQL and removes its temporary directory if this process
-//! ends without doing so.
+//! ends without doing both.
 //!
 //! There are two cases in which `Drop` does not run: this process is killed, or the cluster is in a
 //! `static`.

@@ -40,7 +40,7 @@ pub struct Finished<'a> {
     pub at: i64,
     /// How long the request took.
     pub took: Duration,
-    /// The status of the response.
+    /// The status of the response; [`CLIENT_LEFT`] if there was no response.
     pub status: u16,
     /// The path of the request's route.
     pub route: &'static str,
@@ -66,8 +66,8 @@ pub struct RecentStatement {
     status: u16,
     error: Option<&'static str>,
     sqlstate: Option<String>,
-    /// The statement's text without values. `None` if the body was too long to be stored, or if
-    /// PostgreSQL could not parse the text.
+    /// The statement's text without values. `None` if the body was too long to be stored, or if its
+    /// text could not be parsed.
     statement: Option<String>,
 }
 
@@ -82,8 +82,8 @@ struct TenantActivity {
     statements: VecDeque<RecentStatement>,
 }
 
-/// The recent requests of a tenant. The counts are ordered from the oldest second to the newest,
-/// the statements from the newest to the oldest.
+/// The recent requests of a tenant, as its owner sees them. The counts are ordered from the oldest
+/// second to the newest, the statements from the newest to the oldest.
 #[derive(Debug, Default)]
 pub struct RecentRequests {
     /// The number of requests in each second.
@@ -151,8 +151,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the elements for the seconds after `last`, up to `second`. These elements still hold
-    /// the counts of older seconds.
+    /// Clears the elements of `counts` for the seconds after `last`, up to `second`. These elements
+    /// still hold the counts of older seconds.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {
@@ -188,7 +188,8 @@ fn index_of(second: i64) -> usize {
 
 impl RecentStatement {
     fn of(finished: &Finished<'_>) -> Self {
-        // If the text cannot be parsed, its values cannot be found and removed.
+        // If PostgreSQL (SQLSTATE 42601) or Tidegate could not parse the text, the values in it
+        // cannot be found and removed.
         let is_parsed = finished.sqlstate != Some("42601")
             && !finished.error.is_some_and(|code| code.contains("PARSE"));
         let body = finished.body.filter(|body| is_parsed && !body.is_empty());

@@ -42,7 +42,8 @@ pub(crate) use read_slots::{ReadSlot, ReadSlots};
 use shutdown::Shutdown;
 pub use shutdown::{Departure, ShutdownWatch};
 
-/// The settings for `Tidegate-After`, on a node with replicas.
+/// How a node with replicas reads the header `Tidegate-After`, which names the changes that a
+/// response must show.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaReads {
     /// Whether the cursors of events are positions in the WAL. The cursors of an outbox are not.
@@ -137,7 +138,8 @@ impl App {
     }
 
     /// The reason why the keys of an external issuer could not be loaded, if
-    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem) reports one.
+    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem) reports one;
+    /// otherwise `None`.
     pub fn issuer_problem(&self, record: &IssuerRecord) -> Option<String> {
         let tokens = self.0.external_tokens.as_ref()?;
         tokens.issuers().problem(record)
@@ -152,12 +154,12 @@ impl App {
         &self.0.executor
     }
 
-    /// The settings for `Tidegate-After`; `None` if the executor has no replicas.
+    /// How `Tidegate-After` is read; `None` if the executor has no replicas.
     pub fn replica_reads(&self) -> Option<ReplicaReads> {
         self.0.replica_reads
     }
 
-    /// The GraphQL APIs of the schemas.
+    /// The cached GraphQL APIs of the schemas, as the roles see them.
     pub fn apis(&self) -> &ApiCache {
         &self.0.apis
     }
@@ -202,12 +204,12 @@ impl App {
         &self.0.origins
     }
 
-    /// The database for anonymous requests that name no database.
+    /// The database for anonymous requests that name none; `None` if they are refused.
     pub fn anonymous_database(&self) -> Option<&DatabaseName> {
         self.0.anonymous_database.as_ref()
     }
 
-    /// Whether credentials are accepted over plain HTTP.
+    /// Whether credentials are accepted over plain HTTP from other machines.
     pub fn insecure_http(&self) -> bool {
         self.0.insecure_http
     }

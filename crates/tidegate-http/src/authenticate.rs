@@ -22,8 +22,8 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub struct Caller {
     /// The database and role that the caller's statements run as.
     pub principal: Principal,
-    /// Whether the request had no token, or its token is ignored. If so, errors about privileges
-    /// say that a token is required.
+    /// Whether the request had no token, or its token is ignored, because the path names the
+    /// database. If so, errors about privileges say that a token is required.
     pub anonymous: bool,
     /// The scopes of the caller's token. They are unrestricted for a caller without a token.
     pub scopes: Scopes,

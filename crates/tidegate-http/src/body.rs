@@ -105,7 +105,7 @@ impl Body {
         &self.content
     }
 
-    /// The content, which may be replaced.
+    /// The content, for replacing it or taking it out.
     pub fn content_mut(&mut self) -> &mut Content {
         &mut self.content
     }

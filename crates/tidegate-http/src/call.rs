@@ -28,7 +28,7 @@ pub struct Call<'a, B> {
     pub body: B,
     /// The largest allowed size of the body in bytes.
     pub body_limit: u64,
-    /// The data about the request for the log.
+    /// What the log, the metrics and the tenant's activity record about the request.
     pub subject: &'a mut Subject,
 }
 

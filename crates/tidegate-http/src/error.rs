@@ -42,13 +42,13 @@ pub struct ApiError {
 /// Fields that only some errors have.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// The error that PostgreSQL reported.
+    /// The error that PostgreSQL reported; `None` if the error has another cause.
     pub rejection: Option<DatabaseError>,
     /// The time after which a retry may succeed, for `Retry-After`.
     pub retry_after: Option<Duration>,
     /// The methods that the path allows, for `Allow`.
     pub allow: Option<&'static str>,
-    /// How the client can authenticate, for `WWW-Authenticate`.
+    /// The value of `WWW-Authenticate`; `None` if the response does not have this header.
     pub challenge: Option<Challenge>,
     /// The cause of the error, for the log.
     pub cause: Option<Box<dyn StdError + Send + Sync>>,
@@ -310,7 +310,8 @@ impl ApiError {
         );
     }
 
-    /// Logs the cause of an error with a 5xx status. The response does not contain the cause.
+    /// Logs the cause of an error with a 5xx status, because the response does not contain the
+    /// cause. Other errors are not logged here.
     pub fn log(&self, context: &Context<'_>) {
         let cause = self
             .details

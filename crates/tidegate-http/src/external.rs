@@ -28,10 +28,10 @@ pub(crate) use identity::ExternalUser;
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
-/// How long the identity of a token is used without asking the store. A change of the user takes
-/// effect after this time at the latest.
+/// How long the cached identity of a token is used without asking the store. A change of the user
+/// takes effect after this time at the latest.
 const CACHE_TTL: Duration = Duration::from_secs(4);
-/// How long the identity of a token is used if the store is down.
+/// How long the cached identity of a token is used if the store is down.
 const STALE_TTL: Duration = Duration::from_mins(1);
 
 /// Verifies tokens of external issuers.
@@ -48,7 +48,8 @@ pub(crate) struct ExternalToken {
     token: VerifiedToken,
     /// Whether the request for which the token was verified named a database.
     named_database: bool,
-    /// A number that identifies the token, in place of the id of an OAuth session.
+    /// A number that identifies the token. It takes the place of the id of an OAuth session, which
+    /// a token of an external issuer does not have.
     session: SessionId,
     identity: Mutex<Option<(ExternalUser, Instant)>>,
 }
@@ -174,8 +175,9 @@ impl ExternalTokens {
         claims: &UnverifiedToken,
         database: Option<&str>,
     ) -> Result<Arc<TenantIssuer>, ApiError> {
-        // The token names this service as its issuer, but is not a valid access token. It may be an
-        // ID token, or its signing key may have been removed.
+        // The service's own issuer has already refused the token. So a token that names this
+        // service as its issuer is not a valid access token: it may be an ID token, or its signing
+        // key may have been removed.
         if claims.issuer == own.address() {
             return Err(ApiError::invalid_token(
                 "the token is not accepted, it is not an access token of this service with a key \

@@ -5,8 +5,7 @@ use std::time::Duration;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// The limits on requests. Each limit is a setting or has a fixed value that the API's contract
-/// defines.
+/// The limits on requests. Each limit is a setting or has a fixed value.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body, in bytes.

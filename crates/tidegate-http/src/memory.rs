@@ -1,12 +1,13 @@
 //! The memory budget: how many bytes the bodies and collected responses of all requests together
 //! may have.
 //!
-//! A reservation of a tenant succeeds only if the tenant afterwards holds at most as many bytes as
-//! are free. So no tenant can use up the budget: a single active tenant holds at most half of it,
-//! each of two active tenants at most a third, and so on. All anonymous callers together hold at
-//! most a third of the bytes that remain free, which is a quarter of the budget if nothing else is
-//! reserved. Of this third, the anonymous callers of one tenant hold at most half of the part that
-//! the anonymous callers of other tenants do not hold.
+//! A reservation of a tenant succeeds only if, after it, the tenant holds at most as many bytes as
+//! remain free. So no tenant can use up the budget: a single active tenant holds at most half of
+//! it, each of two active tenants at most a third, and so on. All anonymous callers together hold
+//! at most a third of the bytes that remain free, which is a quarter of the budget if nothing else
+//! is reserved. The anonymous callers of other tenants already hold a part of this third. The
+//! anonymous callers of one tenant hold at most half of the rest, which is a seventh of the budget
+//! if nothing else is reserved.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

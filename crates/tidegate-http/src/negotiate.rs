@@ -165,7 +165,7 @@ fn matches((range, weight): &(&str, f32), format: OutputFormat) -> Option<Match>
 /// The preferences in `Prefer` (RFC 7240).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `wait=<seconds>`: the deadline of the statement.
+    /// `wait=<seconds>`: how long the statement may run; `None` for the configured time.
     pub wait: Option<Duration>,
     /// `timezone=<name>`: the time zone in which values are formatted.
     pub timezone: Option<String>,
@@ -202,13 +202,14 @@ impl Preferences {
         Ok(())
     }
 
-    /// Lowers `wait` to `most` if `wait` is longer.
+    /// Limits `wait` to `most`. Without `wait`, nothing changes.
     pub fn within(mut self, most: Duration) -> Self {
         self.wait = self.wait.map(|wait| wait.min(most));
         self
     }
 
-    /// The options for a caller's statement. The request may lower the deadline, but not raise it.
+    /// The options for a caller's statement. The preference `wait` may shorten the configured time
+    /// of a statement, but not extend it.
     pub fn options(&self, limits: &Limits) -> QueryOptions {
         let most = limits.statement;
         let wait = self.wait.map_or(most, |wait| wait.min(most));

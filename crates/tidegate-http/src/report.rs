@@ -26,7 +26,8 @@ pub struct RouteLabel {
 pub struct Subject {
     /// The route of the request; `None` if no route matches its path.
     pub route: Option<RouteLabel>,
-    /// The database and the role that the request runs as.
+    /// The database and the role that the request runs as; `None` until the caller is
+    /// authenticated.
     pub login: Option<Login>,
     /// The errors in the response. A response with status 200 can have errors too.
     pub errors: Option<Box<Errors>>,
@@ -59,9 +60,9 @@ pub struct Context<'a> {
     pub request_id: &'a str,
     /// The path of the request's route.
     pub route: &'static str,
-    /// The database of the request.
+    /// The database of the request; `None` if the request has no login.
     pub database: Option<&'a str>,
-    /// The role of the request.
+    /// The role of the request; `None` if the request has no login.
     pub role: Option<&'a str>,
 }
 
@@ -118,11 +119,11 @@ pub struct Errors {
     pub protocol: Protocol,
     /// The number of errors for each code. The code of the first error comes first.
     pub counts: Vec<(&'static str, u64)>,
-    /// The SQLSTATE of the first error.
+    /// The SQLSTATE of the first error; `None` if PostgreSQL did not report the error.
     pub sqlstate: Option<Box<str>>,
-    /// The table of the first error.
+    /// The table that PostgreSQL names for the first error, if any.
     pub table: Option<Box<str>>,
-    /// The constraint of the first error.
+    /// The constraint that PostgreSQL names for the first error, if any.
     pub constraint: Option<Box<str>>,
 }
 

@@ -13,9 +13,9 @@ use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
-/// How many bytes are read and discarded if a body is too large. Many clients read the response
-/// only after they have sent the whole body. If the service closed the connection without reading
-/// the body, these clients would see a broken connection instead of the error.
+/// The maximum number of bytes that are read and discarded if a body is too large. Many clients
+/// read the response only after they have sent the whole body. If the service closed the connection
+/// without reading the body, these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
@@ -67,7 +67,8 @@ where
         .get(CONTENT_LENGTH)
         .and_then(|size| size.to_str().ok()?.parse().ok());
     if announced.is_some_and(|size: u64| size > limits.request_body) {
-        // A client that waits for `100 Continue` has not sent anything of the body yet.
+        // A client that waits for `100 Continue` has not sent anything of the body yet, so there is
+        // nothing to discard.
         if !headers.contains_key(EXPECT) {
             discard(body, DISCARDED, DISCARDING).await;
         }

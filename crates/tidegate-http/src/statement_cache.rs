@@ -1,4 +1,5 @@
-//! A cache of parsed statements. Programs send the same few texts repeatedly.
+//! A cache of parsed statements. A cache saves time, because client programs send the same few
+//! texts repeatedly.
 
 use std::sync::Arc;
 

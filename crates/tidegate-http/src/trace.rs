@@ -5,7 +5,8 @@ use std::time::Instant;
 use http::{HeaderMap, Method};
 use tidegate_sql::Login;
 
-/// A receiver of the spans of ended requests. It must not block, because requests wait for it.
+/// A receiver of the spans of ended requests. [`record`](Self::record) must not block, because
+/// requests wait for it.
 pub trait SpanSink: Send + Sync {
     /// Receives the span of a request.
     fn record(&self, span: Span);
@@ -42,7 +43,7 @@ pub struct SpanContext {
     pub trace: u128,
     /// The id of the span.
     pub span: u64,
-    /// The id of the client's span, if the client sent one.
+    /// The id of the client's span; `None` if the request has no valid `traceparent`.
     pub parent: Option<u64>,
 }
 

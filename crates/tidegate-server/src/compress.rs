@@ -13,7 +13,7 @@ use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 
 /// The compression level of gzip. It is low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
-/// The compression level of zstd, low for the same reason.
+/// The compression level of zstd. It is low for the same reason as [`GZIP_LEVEL`].
 const ZSTD_LEVEL: i32 = 3;
 /// The smallest response that is compressed, in bytes. For smaller responses, compression costs
 /// more than it saves.
@@ -112,8 +112,8 @@ pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>
     // A 304 must have the same `Vary` as the 200 would have (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
     // Pages are not compressed. A page contains a secret, and text that an attacker may choose, and
-    // the compressed length of both would reveal the secret (BREACH). Events are not compressed,
-    // because they must be sent without delay, but an encoder would buffer them.
+    // the compressed length of both would reveal the secret (the attack BREACH). Events are not
+    // compressed, because they must be sent without delay, but an encoder would buffer them.
     let kind = response
         .headers()
         .get(CONTENT_TYPE)

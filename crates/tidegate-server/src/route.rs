@@ -204,7 +204,7 @@ routes! { |call|
     }
 }
 
-// The metrics have counters for a limited number of routes, so the table must not be longer.
+// The metrics have counters for [`metrics::ROUTES`] routes, so the table must not be longer.
 const _: () = assert!(ROUTES.len() <= metrics::ROUTES);
 
 /// The paths of all routes, in the order of the table.

@@ -238,7 +238,7 @@ where
     response
 }
 
-/// The service, for the links of an error page.
+/// The parts of the service to which an error page has links.
 fn site(app: &App) -> pages::Site<'_> {
     pages::Site {
         issuer: app.issuer().address(),
@@ -277,8 +277,8 @@ fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
     }
 }
 
-/// Waits for the response. If `answer` panics, returns a response with status 500 and the id of the
-/// request.
+/// Waits for the response. If the future panics, returns a response with status 500 and the id of
+/// the request.
 async fn catch_panic(
     response: impl Future<Output = Response<Body>>,
     id: &HeaderValue,

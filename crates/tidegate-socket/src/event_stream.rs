@@ -92,8 +92,8 @@ impl StreamRequest {
         self.member(name).ok_or_else(missing)
     }
 
-    /// The caller of the stream, and its token; `None` for an anonymous caller. The token may be in
-    /// the URL, because a browser's `EventSource` cannot set headers.
+    /// The caller of the stream, and the caller's token; `None` for an anonymous caller. The token
+    /// may be in the URL, because a browser's `EventSource` cannot set headers.
     async fn caller(
         &self,
         app: &App,
@@ -115,8 +115,9 @@ impl StreamRequest {
         Ok((authenticate::anonymous(app, database).await?, None))
     }
 
-    /// The cursor after which the stream resumes. The id of the event that the browser received
-    /// most recently (`Last-Event-ID`) takes precedence over the cursor in the URL, which is older.
+    /// The cursor after which the stream resumes; `None` to start now. The id of the event that the
+    /// browser received most recently (`Last-Event-ID`) takes precedence over the cursor in the
+    /// URL, which is older.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());
@@ -186,18 +187,18 @@ struct Events {
     receiver: EventReceiver,
     /// The response key of the root field, as JSON.
     key: String,
-    /// The token; `None` for an anonymous caller.
+    /// The caller's token; `None` for an anonymous caller.
     token: Option<StreamToken>,
     check: Interval,
     departure: Departure,
-    /// Whether the final event was returned.
+    /// Whether [`next`] has returned the final event.
     over: bool,
     _subscription: Subscription,
 }
 
-/// Waits for the next deliveries and returns their text. Returns a comment if none arrives for
-/// [`COMMENT`], and an error event when the token expires or is no longer valid. Returns `None`
-/// after the final event, and when the node is shutting down.
+/// Waits for the next deliveries and returns their text. Returns a comment, which clients ignore,
+/// if none arrives for [`COMMENT`], and an error event when the token expires or is no longer
+/// valid. Returns `None` after the final event, and when the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -284,7 +285,7 @@ impl Events {
     }
 }
 
-/// A stream of texts, as the content of a response.
+/// Adapts a stream of texts to the content of a response.
 struct TextStream<S>(Pin<Box<S>>);
 
 impl<S: Stream<Item = Bytes> + Send> BodySource for TextStream<S> {

@@ -64,7 +64,7 @@ pub(crate) struct Credentials {
     /// The database that the request names. An anonymous caller runs as the default user of this
     /// database.
     pub database: Option<String>,
-    /// The schema that the URL names.
+    /// The schema that the URL names. If it names none, `connection_init` may set the schema.
     pub schema: Option<String>,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct OperationResult {
     pub subscription: Option<Subscription>,
 }
 
-/// The context of an operation on a socket.
+/// What an operation on a socket needs in order to run.
 pub(super) struct OperationContext {
     pub app: App,
     pub caller: Caller,
@@ -50,9 +50,9 @@ pub(super) struct Channel {
     /// The event queue of the socket.
     pub events: EventSender,
     pub tag: u64,
-    /// Set to the frame of the subscription before its first event.
+    /// The operation sets this to the frame of its subscription before the first event.
     pub frame: Arc<OnceLock<Framed>>,
-    /// The permits for the subscriptions of the socket.
+    /// One permit for each further subscription that the socket may have.
     pub slots: Arc<Semaphore>,
     /// The cursor after which the subscription starts; `None` to start now.
     pub after: Option<String>,

@@ -22,7 +22,8 @@ pub(super) fn error(dialect: Dialect, id: Option<&str>, code: &str, message: &st
     error_with(dialect, id, code, message, Map::new())
 }
 
-/// Builds the same message as [`error`], with additional members.
+/// Builds the same message as [`error`]. The members `more` are added to the message in Tidegate's
+/// own protocol, and to `extensions` in `graphql-transport-ws`.
 pub(super) fn error_with(
     dialect: Dialect,
     id: Option<&str>,
@@ -164,7 +165,8 @@ pub(super) fn complete(id: &str) -> Bytes {
     format!("{{\"type\":\"complete\",\"id\":{id}}}").into()
 }
 
-/// The code, the message and the cursor with which the end of a subscription is reported.
+/// The code and the message with which the end of a subscription is reported, and the cursor after
+/// which the client can resume; `None` if no such cursor is known.
 pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
     match ended {
         Ended::NotAllowed => (

@@ -16,7 +16,7 @@ use super::table_subscription::RawFrame;
 
 /// A running operation or subscription. Dropping it aborts the operation and ends the subscription.
 pub(super) struct RunningOperation {
-    /// The number by which deliveries name the subscription.
+    /// The number of the operation on this socket, by which deliveries name their subscription.
     pub tag: u64,
     pub task: AbortHandle,
     /// The frame of a subscription. The subscription's task sets the frame before any event is

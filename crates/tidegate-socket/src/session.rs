@@ -62,7 +62,7 @@ enum SessionEvent {
     Done(Result<OperationResult, JoinError>),
     /// Deliveries of subscriptions are ready.
     Deliver(Option<Vec<Delivery>>),
-    /// It is time for the next check.
+    /// It is time to check the identity of the caller, and to send a ping if one is due.
     Tick,
     /// The deadline has passed: the first message (in GraphQL's protocol `connection_init`) did not
     /// arrive in time, or the token has expired.
@@ -113,7 +113,7 @@ struct Session {
     dialect: Dialect,
     credentials: Credentials,
     request_id: Arc<str>,
-    /// `None` until the first token or message.
+    /// The identity of the caller; `None` until the first token or message.
     identity: Option<CallerIdentity>,
     /// When the token expires; `None` if there is no token.
     expires: Option<Instant>,
@@ -128,20 +128,23 @@ struct Session {
     /// The number of pings since a message was last received.
     missed_pongs: u8,
     departure: Departure,
-    /// Whether the node is shutting down. The socket then ends when its operations have ended.
+    /// Whether the node is shutting down. If so, no message is read, and the socket ends when its
+    /// operations have ended.
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,
     /// The ids of the running operations, by their tags.
     tags: HashMap<u64, Id>,
     last_tag: u64,
-    /// The permits for [`MAX_SUBSCRIPTIONS`] subscriptions.
+    /// One permit for each subscription that may still start, at first [`MAX_SUBSCRIPTIONS`].
     slots: Arc<Semaphore>,
     event_sender: EventSender,
     events: EventReceiver,
     /// The cursor of the event or gap that was written most recently.
     sent: Option<Cursor>,
-    /// The greatest cursor that was written. Later reads of this client show all changes before it.
+    /// The greatest cursor that was written. It may differ from `sent`, because a subscription that
+    /// replays sends older events. Later reads of this client show all changes up to the end of
+    /// this cursor.
     newest_sent: Option<Cursor>,
     /// The deliveries that were taken out of the queue and could not be written.
     unsent: Vec<Delivery>,

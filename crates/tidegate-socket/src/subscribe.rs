@@ -48,7 +48,7 @@ impl Refusal {
         Self::Other { code, message }
     }
 
-    /// The errors to log and count.
+    /// The errors to log and count; `None` if there are none.
     pub(super) fn errors(&self) -> Option<Errors> {
         match self {
             Self::GraphQl(errors) => Errors::of_graphql(&ErrorSummary::of(errors)),
@@ -186,7 +186,7 @@ pub(crate) fn predicate(
 
 impl RequestedSubscription {
     /// Starts the subscription. The first delivery in the queue of `sender` is the acknowledgement.
-    /// `after` is the text of the cursor after which it resumes.
+    /// `after` is the text of the cursor after which the subscription resumes; `None` to start now.
     pub(crate) async fn subscribe(
         self,
         app: &App,
@@ -253,7 +253,7 @@ fn refused(error: &tidegate_feed::Error, caller: &Login, relation: u32) -> Refus
     Refusal::new(code, error.to_string())
 }
 
-/// The name of a gap's reason in messages to clients.
+/// The word by which a `resync` message says why changes are missing.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

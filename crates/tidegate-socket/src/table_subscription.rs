@@ -20,7 +20,7 @@ pub(super) struct RawFrame {
     database: String,
     /// The name of the table with its schema, as JSON.
     relation: String,
-    /// The columns of the primary key at the start of the subscription.
+    /// The columns that formed the primary key when the subscription started.
     key: Vec<Box<str>>,
     /// The columns that the client requested.
     shown: Vec<Box<str>>,

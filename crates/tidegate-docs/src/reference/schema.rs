@@ -98,8 +98,9 @@ struct MemberRow<'v> {
     schema: &'v Value,
 }
 
-/// Adds a row for each member of an object. Members of a nested object are named `outer.inner`, and
-/// those of objects in an array `outer[].inner`.
+/// Adds a row for each member of an object. `depth` is the number of levels that are still listed.
+/// Members of a nested object are named `outer.inner`, and those of objects in an array
+/// `outer[].inner`.
 fn collect<'v>(
     description: &'v Value,
     schema: &'v Value,

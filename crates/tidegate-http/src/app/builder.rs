@@ -28,7 +28,8 @@ use crate::metrics::{Metrics, MetricsSource};
 use crate::statement_cache::StatementCache;
 use crate::trace::SpanSink;
 
-/// Builds an [`App`]. Parts that are not set have the defaults of the API's contract.
+/// Builds an [`App`]. A part that is not set has a default. The second field has the roles with
+/// their own limits on GraphQL requests.
 pub struct AppBuilder(Parts, Vec<RoleLimits>);
 
 impl AppBuilder {
@@ -81,7 +82,8 @@ impl AppBuilder {
         Self(parts, Vec::new())
     }
 
-    /// Lets reads run on the replicas of the executor. By default all reads run on the primary.
+    /// Lets reads run on the replicas of the executor. With `None`, the default, all reads run on
+    /// the primary.
     pub fn replica_reads(mut self, reads: Option<ReplicaReads>) -> Self {
         self.0.replica_reads = reads;
         self

@@ -9,12 +9,13 @@ use tidegate_identity::{AnonymousSql, StoreError};
 use tidegate_oauth::IssuerStore;
 use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 
-/// How long a cached record is used without asking the store. A notification removes the record
-/// earlier.
+/// How long a cached record is used without asking the store. A notification that the tenant's
+/// users or settings have changed removes the record earlier.
 const CACHE_TTL: Duration = Duration::from_secs(5);
 /// How long a cached record is used if the store is down.
 const STALE_TTL: Duration = Duration::from_mins(1);
-/// The largest number of cached records. It is bounded because anonymous callers choose the names.
+/// The largest number of cached records. There is a limit, because an anonymous caller can name any
+/// database, even one that does not exist.
 const MAX_ENTRIES: usize = 10_000;
 
 /// A cache of the default users of databases.

@@ -2,7 +2,7 @@
 
 use tidegate_sql::BoxFuture;
 
-/// A part of the service that may be unavailable for some time.
+/// Checks a part of the service that may be unavailable for some time.
 pub trait Probe: Send + Sync {
     /// The name of the part in the response.
     fn name(&self) -> &'static str;
@@ -13,8 +13,8 @@ pub trait Probe: Send + Sync {
         true
     }
 
-    /// The source that the part uses, if there is a choice of sources. The response reports it as
-    /// `<name>_source`.
+    /// The source that the part uses, such as `outbox` for change events; `None` if there is no
+    /// choice of sources. The response reports it as `<name>_source`.
     fn source(&self) -> Option<&'static str> {
         None
     }

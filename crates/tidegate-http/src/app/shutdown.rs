@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::App;
 
 /// 2³² divided by the golden ratio. Its first n multiples, modulo 2³², are spread evenly for every
-/// n.
+/// n, so any number of connections close at evenly spread times.
 const GOLDEN: u32 = 0x9E37_79B9;
 
 /// The phase of the node's shutdown.
@@ -24,14 +24,14 @@ const GOLDEN: u32 = 0x9E37_79B9;
 enum ShutdownPhase {
     /// The node serves, and has not announced that it will stop.
     Serving,
-    /// The node still serves requests, but `/readyz` says that it will stop when `delay` has passed
-    /// after `since`.
+    /// The node still serves requests, but `/readyz` reports that it will stop. The node plans to
+    /// stop when `delay` has passed after `since`.
     Announced { since: Instant, delay: Duration },
     /// The node accepts no new connections, and ends when the requests in progress have ended.
     Ending,
 }
 
-/// The shutdown of a node.
+/// The state of a node's shutdown.
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
     /// How many values of [`Departure`] were created.
@@ -112,7 +112,7 @@ impl ShutdownWatch {
             .await;
     }
 
-    /// Waits until the node ends. Cancel safe.
+    /// Waits until the last phase of the shutdown has begun. Cancel safe.
     pub async fn ending(&mut self) {
         let _ = self
             .0
@@ -133,7 +133,8 @@ pub struct Departure {
 
 impl Departure {
     /// Waits until the connection should be closed: until its time in the second half of the
-    /// announced delay, or until the node ends, if that is earlier. Cancel safe.
+    /// announced delay, or until the last phase of the shutdown begins, if that is earlier. Cancel
+    /// safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
         // The future is boxed, so that no connection needs memory for its timer before the

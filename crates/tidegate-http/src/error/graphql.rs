@@ -1,4 +1,5 @@
-//! The body of an error response of the GraphQL paths, for errors before GraphQL runs.
+//! The body of an error response of the GraphQL paths, for errors that occur before the GraphQL
+//! request is executed.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};

@@ -55,7 +55,7 @@ impl ExternalUser {
     }
 }
 
-/// Finds the identities of tokens.
+/// Finds the user, or the member of a group, that a token names.
 pub(super) struct Identities {
     issuers: Arc<IssuerRegistry>,
     groups: Arc<dyn GroupLogins>,
@@ -333,7 +333,7 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but policies cannot use its id or its claims.
+/// 401: the token is valid, but policies cannot use its claims (if `are_claims` is true) or its id.
 fn unusable(record: &IssuerRecord, reason: &str, are_claims: bool) -> ApiError {
     let advice = if are_claims {
         format!(

@@ -1,9 +1,9 @@
 //! Decides whether callers may run SQL statements that they write themselves.
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
-//! setting `anonymous_sql` decides. Such a setting is needed, because anyone can be such a caller,
-//! and PostgreSQL lets every role use memory, disk and locks of the whole cluster. Members of a
-//! group run no SQL of their own, because they share a role.
+//! setting `anonymous_sql` decides. The setting is needed, because anyone can call as the default
+//! user, and PostgreSQL lets every role use memory, disk and locks of the whole cluster. Members of
+//! a group run no SQL of their own, because they share a role.
 
 use std::time::{Duration, Instant};
 
@@ -131,8 +131,8 @@ impl Permit {
         if self.slot.is_none() {
             return executor.query(who, statement, &self.options, sink).await;
         }
-        // In a transaction of this mode PostgreSQL itself refuses writes, including writes in
-        // functions.
+        // A transaction of the mode `Snapshot` is read-only, so PostgreSQL itself refuses writes,
+        // including writes in functions.
         let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;

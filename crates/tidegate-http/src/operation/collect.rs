@@ -53,7 +53,7 @@ impl Pieces {
         &mut self.open
     }
 
-    /// Removes all bytes.
+    /// Removes all bytes. The reservation for them remains.
     pub fn discard(&mut self) {
         self.full.clear();
         self.full_size = 0;

@@ -227,7 +227,8 @@ impl OwnedContext {
     }
 }
 
-/// The rest of a response, after its first chunk.
+/// A response that is sent while its statement runs. `ready` has the chunks that can be sent now,
+/// at the beginning only the first chunk.
 struct StreamedRows {
     ready: VecDeque<Bytes>,
     running: Option<Running>,

@@ -37,7 +37,7 @@ struct Feed {
     slow_consumers: u64,
 }
 
-/// Returns the activity of the last five minutes.
+/// Returns the counts of the last five minutes, and the statements that were slow or failed.
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;

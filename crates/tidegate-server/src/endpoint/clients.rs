@@ -55,7 +55,8 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// The directory of clients, acting for the caller, and the database of the caller's tenant.
+/// The directory of clients, which records the caller as the one who acts, and the database of the
+/// caller's tenant.
 struct ClientAdmin {
     directory: ClientDirectory,
     database: String,

@@ -35,7 +35,7 @@ use tidegate_http::request_body::{self, BodyError, RequestBody};
 pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
-/// Handles `GET` and `POST /api/graphql/schema/{schema}`.
+/// Handles `GET` and `POST /api/graphql/schema/{schema}`, including WebSocket handshakes.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

@@ -41,7 +41,8 @@ struct IssuerView<'a> {
     problem: Option<String>,
 }
 
-/// The directory of issuers, acting for the caller, and the database of the caller's tenant.
+/// The directory of issuers, which records the caller as the one who acts, and the database of the
+/// caller's tenant.
 struct IssuerAdmin {
     directory: IssuerDirectory,
     database: String,
@@ -69,10 +70,10 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds all issuers or none. Returns the names of the issuers. After an error, drops the
-    /// issuers that it has already added. If dropping an issuer fails too, returns the error of the
-    /// drop, and some of the added issuers remain. `listed` says whether the request is an array;
-    /// an error then names the index of its issuer.
+    /// Adds the issuers, and returns their names. If an issuer cannot be added, drops the issuers
+    /// that were already added, and returns the error. If dropping an issuer fails too, returns the
+    /// error of the drop, and some of the added issuers remain. `listed` says whether the request
+    /// is an array; an error then names the index of its issuer.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Methods: defining, listing, changing and dropping them, and interfaces for clients.
+//! The endpoints of methods: they define, list, change and drop methods, and describe them to
+//! client programs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

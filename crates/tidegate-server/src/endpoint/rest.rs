@@ -31,8 +31,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The links of the object `name` in the collection at `base`. `name` must need no
-    /// percent-encoding.
+    /// The links of the object `name` in the collection at `base`. `name` is written unchanged, so
+    /// it must not need percent-encoding.
     pub(crate) fn to(base: &str, name: &str) -> Self {
         Self {
             itself: format!("{base}/{name}"),
@@ -96,7 +96,8 @@ pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     }
 }
 
-/// Refuses unencrypted requests from other machines, because passwords and secrets are sent.
+/// Refuses unencrypted requests from other machines, because the request or its response contains
+/// passwords or secrets.
 pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
     let trusted = app.trusted_proxies();
     if app.insecure_http() || forwarded::is_private(peer, &head.headers, trusted) {

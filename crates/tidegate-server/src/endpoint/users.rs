@@ -46,7 +46,7 @@ impl UserAdmin {
     }
 
     /// Refuses the request if the caller is a sub-user and names another user, even one that does
-    /// not exist.
+    /// not exist, so that the response does not show which users exist.
     fn require_own_name(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {

@@ -24,7 +24,9 @@ pub(crate) struct ConnectionActivity {
     requests: AtomicU64,
     /// The number of requests in progress.
     in_flight: AtomicU64,
-    /// The value of the field `read` at the end of the most recent request.
+    /// The value of the field `read` at the end of the most recent request. If `read` is greater
+    /// while an HTTP/1 connection has no request in progress, the head of the next request is being
+    /// received.
     read_before: AtomicU64,
     http2: AtomicBool,
     /// Whether the response in progress has no length, so that only the end of the connection marks
@@ -57,7 +59,7 @@ impl InFlight {
         Self(Arc::clone(activity))
     }
 
-    /// Whether the connection may have other requests at the same time.
+    /// Whether the connection may have other requests at the same time, as with HTTP/2.
     pub(crate) fn is_multiplexed(&self) -> bool {
         self.0.http2.load(Relaxed)
     }
@@ -115,8 +117,8 @@ pub(crate) enum Decision {
     Close,
 }
 
-/// Compares the counters of a connection with their values at the previous check, and stores how
-/// long they have been unchanged.
+/// Compares the counters of a connection with their values at the previous check, and stores since
+/// when they have been unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
     /// The phase at the previous check, and the number of requests that had started by then.
@@ -172,8 +174,9 @@ impl ConnectionActivity {
         self.client_closed.notified().await;
     }
 
-    /// Whether the connection speaks HTTP/2 and has had a request. Only such a connection may be shut
-    /// down gracefully: hyper would cut it off if its handshake were not complete.
+    /// Whether the connection speaks HTTP/2 and has had a request. Only such a connection may be
+    /// shut down gracefully: hyper would close it abruptly if its HTTP/2 handshake were not
+    /// complete.
     pub(super) fn has_served_http2(&self) -> bool {
         self.http2.load(Relaxed) && self.requests.load(Relaxed) > 0
     }

@@ -24,7 +24,7 @@ pub enum CertificateError {
     File {
         /// The path of the file.
         path: PathBuf,
-        /// The content that was expected.
+        /// The content that was expected: `certificate` or `private key`.
         what: &'static str,
         /// The cause of the failure.
         #[source]
@@ -35,7 +35,7 @@ pub enum CertificateError {
     Unreadable {
         /// The path of the file.
         path: PathBuf,
-        /// The content that was expected.
+        /// The content that was expected: `certificate` or `private key`.
         what: &'static str,
         /// The cause of the failure.
         #[source]

@@ -141,8 +141,8 @@ pub(super) fn check_origin<B>(
     if page {
         grant = OriginAccess::None;
     }
-    // No route has the method `OPTIONS`, so parsing a known path gives an error that lists the
-    // allowed methods.
+    // Only `OPTIONS` continues below. No route has this method, so parsing a known path gives an
+    // error that lists the allowed methods.
     if !is_options {
         return ControlFlow::Continue(grant);
     }

@@ -46,8 +46,8 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
-    /// The position of the request in its trace; `None` if no spans are collected. It is boxed,
-    /// because most services collect none.
+    /// The position of the request in its trace; `None` if the span of the request is not
+    /// collected. It is boxed, because most nodes collect no spans.
     context: Option<Box<SpanContext>>,
 }
 
@@ -160,7 +160,8 @@ impl<'a> PendingRequest<'a> {
 
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        // This value is also dropped when the handler panics. The response then has the status 500.
+        // This value is also dropped when the handler panics. In that case the response has the
+        // status 500.
         let status = if thread::panicking() {
             500
         } else {

@@ -81,8 +81,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the client knows all changes before the cursor, so that later reads of the
-    /// client show these changes.
+    /// Records that the client knows all changes up to the end of `cursor`, so that later reads of
+    /// the client show these changes.
     fn note_sent(&mut self, cursor: Cursor) {
         if self
             .newest_sent
@@ -137,9 +137,9 @@ impl Session {
             }
         }
         let cursor = match first {
-            // The client resumes after the event that was sent last. If a subscription replays,
-            // that event may come after the first unsent event. In this case the client resumes
-            // before the first unsent event.
+            // The client resumes after the event that was sent last. If a subscription replays, the
+            // cursor of that event may be greater than the cursor of the first unsent event. In
+            // this case the client resumes before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)

@@ -47,8 +47,8 @@ impl Session {
     }
 
     /// Ends the operations and sends the Close frame. If the client has not read for too long,
-    /// first sends the message of [`Self::slow_consumer_message`]. The time limit is then that of a
-    /// message.
+    /// first sends the message of [`Self::slow_consumer_message`]. In this case the limit on the
+    /// time is `timeouts.write`, as for any message.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
@@ -63,7 +63,8 @@ impl Session {
         } else {
             CLOSE_TIMEOUT
         };
-        // Operations and subscriptions end before the socket waits for the client.
+        // Operations and subscriptions end before the socket waits for the client, so that a slow
+        // client does not keep them running.
         self.operations_by_id.clear();
         self.operations.abort_all();
         let close = async {

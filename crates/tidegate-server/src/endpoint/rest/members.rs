@@ -160,7 +160,7 @@ impl ObjectMembers {
     }
 }
 
-/// Reads each element of the array `name`. An error gets the name and the index.
+/// Reads each element of the array `name`. The message of an error names the array and the index.
 pub(crate) fn each<I, T, E: Display>(
     name: &str,
     items: impl IntoIterator<Item = I>,

@@ -65,7 +65,7 @@ pub(super) struct Patch {
 }
 
 impl Patch {
-    /// If the request changes the kind, checks that the user can be converted.
+    /// If the request changes the user's kind, checks that the user can be converted.
     pub(super) async fn check(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         match &self.conversion {
             Some(conversion) => accounts.check_convert(key, conversion).await.map(drop),
@@ -73,7 +73,7 @@ impl Patch {
         }
     }
 
-    /// Converts the user if the request changes the kind, and then makes the other changes.
+    /// Converts the user if the request changes the user's kind, and then makes the other changes.
     pub(super) async fn apply(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         if let Some(conversion) = &self.conversion {
             accounts.convert(key, conversion).await?;
