@@ -1,4 +1,5 @@
-//! The values that columns must have in a row that passes. Subscriptions are indexed by them.
+//! The values that columns must have in a row that passes a filter. Subscriptions are indexed by
+//! them.
 
 use tidegate_catalog::ColumnId;
 use tidegate_catalog::model::Column;
@@ -9,7 +10,7 @@ use super::scalar::Scalar;
 use super::{MatchNode, RowValue};
 use crate::operator::Operator;
 
-/// A column that has one of these values in every row that passes.
+/// A column that has one of the values `keys` in every row that passes the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredValues {
     /// The column.

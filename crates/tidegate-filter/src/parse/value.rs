@@ -93,7 +93,7 @@ fn pattern(value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks one value that is not null.
+/// Checks one value, which must not be null.
 fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let kind = value.kind();
     let expected =
@@ -211,7 +211,8 @@ fn integer(text: &str, least: i64, most: i64, r#type: &Type, path: &Path<'_>) ->
     }
 }
 
-/// Whether a text is a word that `boolin` accepts, or an unambiguous prefix of one.
+/// Whether a text is a word that PostgreSQL's input function `boolin` accepts, or an unambiguous
+/// prefix of one.
 fn is_boolean(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let prefix = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -279,8 +280,8 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
         .flatten()
 }
 
-/// Checks that the value of an operator has text where text is expected. Numbers and booleans are
-/// rejected in these places, because PostgreSQL would accept their JSON as text.
+/// Rejects a number or a boolean where the column takes text, because PostgreSQL would accept its
+/// JSON as text.
 pub(super) fn check_text(
     column: &Column,
     is_key: bool,
