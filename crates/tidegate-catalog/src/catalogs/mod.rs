@@ -93,7 +93,8 @@ pub enum WatchOutcome {
 /// Defines which comparisons a check of a database makes, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
-    /// The fingerprint is always compared, because there may be changes that are not counted.
+    /// The fingerprint is always compared, because changes that are not made through this node are
+    /// not counted.
     Always,
     /// Only definitions are compared. The caller compares the roles of the whole cluster itself.
     Definitions,
@@ -369,8 +370,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose usual GraphQL type name was taken. A taken name is unusual, but no
-/// error.
+/// Logs the relations whose name in `PascalCase` was taken as the name of a GraphQL type. This is
+/// unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(
