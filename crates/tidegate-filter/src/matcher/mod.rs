@@ -107,7 +107,8 @@ impl Matcher {
     }
 
     /// The same matcher with the case folding of the columns' collations, so that it can evaluate
-    /// `ILIKE` on every text.
+    /// `ILIKE` on every text. `case_folding` returns `None` for a column whose case folding is not
+    /// known.
     #[must_use]
     pub fn with_case_folding(
         &self,

@@ -43,7 +43,8 @@ pub(super) enum Scalar {
     Moment(MomentType),
     Interval,
     /// An enum. The first field has its labels in order. The second field has, at the same
-    /// positions, the names that the labels had before they were renamed.
+    /// positions, the names that the labels had before they were renamed; it is empty if they were
+    /// not.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 

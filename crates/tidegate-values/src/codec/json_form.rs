@@ -167,7 +167,8 @@ impl JsonForm {
         }
     }
 
-    /// The form with numbers and booleans written as strings.
+    /// The form with numbers and booleans written as strings. Arrays, ranges and composites are
+    /// unchanged.
     pub(super) fn quoted(self) -> Self {
         match self {
             Self::Bool | Self::Int2 | Self::Int4 | Self::Int8 | Self::Oid => {

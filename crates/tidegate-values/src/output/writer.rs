@@ -39,7 +39,7 @@ struct ColumnWriter {
     /// CSV.
     prefix: Box<[u8]>,
     value: ValueWriter,
-    /// Whether line breaks in the value must be replaced by spaces.
+    /// Whether line breaks in the value must be replaced by spaces, because each row is one line.
     joins_lines: bool,
 }
 
