@@ -60,7 +60,7 @@ pub enum Error {
     /// An object has two members of the same name.
     #[error("`{place}` is given twice")]
     Repeated {
-        /// The path, whose last part is the name.
+        /// The path, whose last part is the repeated name.
         place: String,
     },
     /// The objects are nested too deeply.

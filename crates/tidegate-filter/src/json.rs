@@ -182,7 +182,7 @@ impl Json<'_> {
     }
 }
 
-/// Appends a JSON string (RFC 8259, section 7).
+/// Appends `text` as a JSON string (RFC 8259, section 7).
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {

@@ -80,7 +80,7 @@ pub struct CatalogCache {
     now: AtomicU64,
 }
 
-/// The result of watching a database.
+/// The result of one check of a watched database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchOutcome {
     /// No definition and no role changed.

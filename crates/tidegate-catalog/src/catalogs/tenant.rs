@@ -188,7 +188,8 @@ impl DatabaseState {
         self.state.lock().role_groups.group(role, now)
     }
 
-    /// The last known group of a role, even if its key is not valid; `None` for an unknown role.
+    /// The last known group of a role, even if the role's key is not valid; `None` for an unknown
+    /// role.
     pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
         let (group, _) = state.role_groups.last(role)?;

@@ -92,7 +92,8 @@ impl<'a> TypeTree<'a> {
         false
     }
 
-    /// The comparisons of all types that a type consists of.
+    /// The comparisons of a type and of the types that it consists of, as far as the document has
+    /// them.
     pub(super) fn comparisons(&self, r#type: &Type) -> Box<[Comparisons]> {
         let mut found = Vec::new();
         self.add_comparisons(r#type, &mut found);

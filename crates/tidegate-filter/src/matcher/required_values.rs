@@ -32,7 +32,7 @@ impl ComparableKey<'_> {
     }
 }
 
-/// Reads the keys of a column from row images.
+/// Reads the values of a column from row images, each as a [`ComparableKey`].
 #[derive(Clone, Debug)]
 pub struct KeyReader {
     pub(super) scalar: Scalar,
@@ -57,7 +57,8 @@ impl KeyReader {
     }
 }
 
-/// The required values of a filter.
+/// The required values of a filter. Negations, and comparisons other than `=` and `IN`, require
+/// none.
 pub(super) fn collect_required(node: &MatchNode) -> Vec<RequiredValues> {
     match node {
         MatchNode::Compare(operand, Operator::Eq, value) => vec![RequiredValues {

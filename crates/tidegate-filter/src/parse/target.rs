@@ -169,8 +169,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares `real`
-    /// with such a number as `double precision`, and an integer column as `numeric`.
+    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares a `real`
+    /// column with such a number as `double precision`, and an integer column with it as `numeric`.
     pub(crate) fn compare_number(
         &self,
         operator: Operator,

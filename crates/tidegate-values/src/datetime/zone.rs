@@ -81,7 +81,8 @@ impl Zone {
         });
         let epoch = epoch.map_or(asked, Timestamp::as_second);
         let offset = self.at(epoch);
-        // For a skipped time, the difference is the offset before the gap.
+        // The offset is the local time minus the time in UTC. For a skipped time, this difference
+        // is the offset before the gap.
         let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
         Offset { seconds, ..offset }
     }

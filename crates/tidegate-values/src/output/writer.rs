@@ -232,7 +232,7 @@ impl RowWriter {
         prefix[..].into()
     }
 
-    /// Appends the comma between two rows.
+    /// Appends a comma, unless no row has been written yet.
     #[inline]
     fn separate(&mut self, out: &mut BytesMut) {
         if std::mem::replace(&mut self.begun, true) {
