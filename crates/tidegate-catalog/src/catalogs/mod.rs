@@ -205,7 +205,7 @@ impl CatalogCache {
 
     /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
     /// not compare the fingerprint if a request has already compared it since the definition was
-    /// counted. This is the usual case.
+    /// counted, as usual.
     ///
     /// # Errors
     ///
@@ -307,8 +307,8 @@ impl CatalogCache {
     }
 
     /// Compares the fingerprint of a database. Other tasks that compare the same database wait.
-    /// Returns whether a definition or a known role changed. Returns `false` for the first
-    /// comparison, and if no comparison was necessary.
+    /// Returns whether a definition, or a role that existed at the previous comparison, changed.
+    /// Returns `false` for the first comparison, and if no comparison was necessary.
     async fn compare(
         &self,
         database: &DatabaseName,

@@ -101,7 +101,8 @@ impl DatabaseState {
     }
 
     /// Stores a fingerprint that was read after `definitions` was counted. Returns whether a
-    /// definition or a known role changed; `false` for the first fingerprint.
+    /// definition, or a role that existed at the previous comparison, changed; `false` for the
+    /// first fingerprint.
     pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));

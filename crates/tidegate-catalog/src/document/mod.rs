@@ -26,8 +26,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if the text is not such a document, names an unknown type, or has an
-    /// incomplete foreign key.
+    /// [`Error::Malformed`] if the text is not the document of a schema, names an unknown type, or
+    /// has an incomplete foreign key.
     pub fn parse(document: &str) -> Result<Self> {
         let document: Document =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;

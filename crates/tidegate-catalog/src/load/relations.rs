@@ -27,7 +27,7 @@ pub(crate) struct RelationRow {
     pub(crate) version: i64,
     /// A text that changes when the type of a column changes.
     pub(crate) types: String,
-    /// The document of the relation as a JSON object; `None` if the version is known.
+    /// The document of the relation as a JSON object; `None` if the caller has this version.
     pub(crate) document: Option<String>,
 }
 

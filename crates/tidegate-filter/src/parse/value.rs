@@ -159,7 +159,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks that a string can be the text of a value. For types that are not listed here, every
+/// Checks that a string can be the text of a value. For a type without a check of its own, every
 /// string is accepted.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;

@@ -26,7 +26,7 @@ pub(super) enum JsonForm {
     Numeric,
     /// A string whose binary format is the text itself.
     Text,
-    /// The text of a type whose binary format is not decoded here, as a string.
+    /// The text of a type whose binary format this crate does not decode, as a string.
     Foreign,
     Json,
     Jsonb,
