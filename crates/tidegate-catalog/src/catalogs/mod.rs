@@ -203,9 +203,9 @@ impl CatalogCache {
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has already compared it since the definition was
-    /// counted, as usual.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
+    /// a request has already compared the fingerprint since the definition was counted. It is then
+    /// not compared again.
     ///
     /// # Errors
     ///
