@@ -10,7 +10,7 @@ pub enum Error {
     /// the caller, PostgreSQL or the service is at fault.
     #[error("the catalog cannot be read")]
     Sql(#[from] tidegate_sql::Error),
-    /// A document does not have the form that describes a schema.
+    /// A JSON document is not a valid description of a schema.
     #[error("the schema document cannot be read: {0}")]
     Malformed(String),
     /// A catalog query returned rows of an unexpected form. This is an internal error.

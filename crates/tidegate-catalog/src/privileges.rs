@@ -21,7 +21,7 @@ static TABLE_PRIVILEGES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 });
 
-/// The access level of a role to a table.
+/// The level of access that a role has to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// No privileges.
@@ -98,7 +98,7 @@ pub struct ColumnPrivilege {
     pub column: String,
 }
 
-/// A table in the catalog, with its privileges and the roles.
+/// A table in the catalog, with its sequences and the privileges of the requested roles.
 #[derive(Debug, Deserialize)]
 struct TablePrivileges {
     relation: String,

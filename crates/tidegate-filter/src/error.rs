@@ -44,21 +44,23 @@ pub enum Error {
         place: String,
         /// The column's type.
         r#type: String,
-        /// The operators that the column's type has.
+        /// The operators that the column's type has, and the members of its values if they are
+        /// objects.
         expected: String,
     },
-    /// An object that must have operators is empty.
+    /// An object that must have operators is empty, or a composite value lacks an attribute.
     #[error("`{place}` has no operator, expected {expected}")]
     MissingOperator {
         /// The path of the object.
         place: String,
-        /// The operators that the column's type has.
+        /// The operators that the column's type has, and the members of its values if they are
+        /// objects.
         expected: String,
     },
     /// An object has two members of the same name.
     #[error("`{place}` is given twice")]
     Repeated {
-        /// The path, whose last part is the name.
+        /// The path, whose last part is the repeated name.
         place: String,
     },
     /// The objects are nested too deeply.
@@ -88,7 +90,7 @@ pub enum Error {
     /// A condition text cannot be parsed.
     #[error("the condition cannot be read at character {position}: {problem}")]
     Condition {
-        /// The position in the text, in characters from 1.
+        /// The position in the text, counted in characters from 1.
         position: usize,
         /// The text that was found, and the text that was expected.
         problem: String,
@@ -122,8 +124,8 @@ impl Error {
         }
     }
 
-    /// The problem of a value without its path, for errors that have a position in the text
-    /// instead.
+    /// The message of the error without the path, for [`Error::Condition`], which has a position in
+    /// the text instead.
     pub(crate) fn without_place(&self) -> String {
         match self {
             Self::WrongKind {
@@ -139,7 +141,7 @@ impl Error {
         }
     }
 
-    /// The error for a value that `tidegate_values` cannot encode as the value's type.
+    /// The error for a value that `tidegate_values` cannot encode as the type of its column.
     pub(crate) fn of_value(error: ValueError, place: impl std::fmt::Display) -> Self {
         match error {
             ValueError::InvalidValue {

@@ -30,7 +30,7 @@ pub struct Comparison {
     pub operator: Operator,
     /// The operand. For [`Operator::In`] and [`Operator::NotIn`] it is a JSON array with at least
     /// one element; for [`Operator::IsNull`] and [`Operator::IsNotNull`] it is `Parameter::Null`.
-    /// No other operand is NULL.
+    /// No other operand is NULL, except in a filter [without values](Filter::without_values).
     pub value: Parameter,
     /// Whether the value is an unquoted number of a condition text, or a list of them, for which
     /// PostgreSQL chooses a type by the digits and not by the column.
@@ -45,7 +45,7 @@ impl Filter {
         Self::All(Vec::new())
     }
 
-    /// Whether every row passes, independent of its values. Such filters come from null, `{}`,
+    /// Whether every row passes, whatever its values are. Such filters come from null, `{}`,
     /// `{"and": []}`, `{"or": [{}]}` and `{"nin": []}`. Updates and deletes reject them, so that no
     /// table is emptied by accident.
     pub fn is_empty(&self) -> bool {

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 /// A JSON value that is parsed only as far as needed.
 ///
 /// JSON text is not converted. So numbers keep their digits, and values that are only passed on are
-/// never parsed. In a literal of a GraphQL document, only lists and objects have a variant of their
-/// own; scalars are JSON text.
+/// never parsed. A list or object of a GraphQL document becomes [`Json::List`] or [`Json::Object`],
+/// a scalar becomes JSON text.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// JSON text of any value, known to be valid.
@@ -182,7 +182,7 @@ impl Json<'_> {
     }
 }
 
-/// Appends a JSON string (RFC 8259, section 7).
+/// Appends `text` as a JSON string (RFC 8259, section 7).
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {

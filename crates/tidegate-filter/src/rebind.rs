@@ -1,4 +1,4 @@
-//! Replaces the values of a filter, so that it can be used for another request.
+//! Replaces the values of a filter, so that the filter can be used for another request.
 
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_values::Parameter;
@@ -102,9 +102,9 @@ impl Comparison {
         same && !is_test && !self.number && self.value != Parameter::Null
     }
 
-    /// The parameter that the comparison has if `value` replaces its value. `None` if `value` needs
-    /// other SQL or is invalid. For an invalid value, [`Filter::parse`] reports the error. The
-    /// comparison must be [uniform](Comparison::is_uniform).
+    /// The parameter that the comparison would have in SQL with `value` as its value. `None` if
+    /// `value` needs other SQL or is invalid. For an invalid value, [`Filter::parse`] reports the
+    /// error. The comparison must be [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = ComparedColumn::of(relation, self.column);
         let compared = target.compare(self.operator, value, &Path::Root(""));

@@ -17,7 +17,8 @@ use self::operand::{compared_type, documents};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias(pub &'static str, pub usize);
 
-/// The alias of a relation to which a relationship leads; the nesting level is appended to it.
+/// The name in the alias of a relation to which a relationship leads. The number in the alias is
+/// the nesting level.
 const TARGET_ALIAS: &str = "f";
 
 impl Filter {

@@ -5,7 +5,8 @@ use tidegate_values::{Type, TypeField as Field, TypeKind, base_type, is_spatial}
 
 use crate::operator::Operator;
 
-/// A class of types with the same values and operators.
+/// A class of types that accept the same kinds of JSON values. They also have the same operators,
+/// as far as PostgreSQL has them for the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeClass {
     Boolean,

@@ -57,12 +57,12 @@ impl fmt::Display for JsonKind {
 /// The members of an object in order; names may repeat.
 pub type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
-/// The members of an object.
+/// Reads the members of an object from its JSON text.
 pub fn members(document: &str) -> serde_json::Result<Members<'_>> {
     serde_json::from_str::<Pairs<'_>>(document).map(|pairs| pairs.0)
 }
 
-/// The elements of an array.
+/// Reads the elements of an array from its JSON text.
 pub fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
@@ -130,7 +130,7 @@ pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     names.find(|name| !known.insert(*name))
 }
 
-/// The text of a JSON string.
+/// The text of a JSON string, with its escapes replaced.
 ///
 /// # Errors
 ///

@@ -109,8 +109,8 @@ impl CatalogCache {
         }
     }
 
-    /// Queries the keys of `first` and of other roles whose key is unknown or stale, and stores
-    /// them. So a change of roles costs one query instead of one for each role.
+    /// Queries the keys of `first`, if it is given, and of other roles whose key is unknown or
+    /// stale. Stores the keys. So a change of roles costs one query instead of one for each role.
     pub(super) async fn query_keys(
         &self,
         database: &DatabaseName,

@@ -78,7 +78,8 @@ impl RoleGroup {
         }
     }
 
-    /// Removes a slot whose schema does not exist.
+    /// Removes the slot of a schema that does not exist or was never loaded, unless another slot
+    /// has replaced it.
     pub(super) fn remove(&self, name: &str, slot: &Arc<SchemaSlot>) {
         let mut slots = self.slots.lock();
         if slots
@@ -111,7 +112,7 @@ impl RoleGroup {
     }
 }
 
-/// The loaded schemas, and the epoch in which the load began.
+/// The loaded schemas, and the epoch (`State::epoch` of the database) in which the load began.
 type CurrentLoad = (Loaded, u64);
 
 /// The roles for which a loaded schema is valid.

@@ -17,7 +17,8 @@ use crate::model::Schema;
 pub(super) type Digest = [u64; 2];
 type SchemaKey = (DatabaseName, Digest);
 
-/// The schemas and relations to which there still are references.
+/// The schemas and relations by their digests. The references are weak, so that the cache keeps no
+/// schema alive that nothing else refers to.
 #[derive(Default)]
 pub(super) struct Intern {
     schemas: Mutex<HashMap<SchemaKey, Weak<Schema>>>,

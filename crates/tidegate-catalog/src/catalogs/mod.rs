@@ -80,7 +80,7 @@ pub struct CatalogCache {
     now: AtomicU64,
 }
 
-/// The result of watching a database.
+/// The result of one check of a watched database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchOutcome {
     /// No definition and no role changed.
@@ -93,7 +93,8 @@ pub enum WatchOutcome {
 /// Defines which comparisons a check of a database makes, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
-    /// The fingerprint is always compared, because there may be changes that are not counted.
+    /// The fingerprint is always compared, because changes that are not made through this node are
+    /// not counted.
     Always,
     /// Only definitions are compared. The caller compares the roles of the whole cluster itself.
     Definitions,
@@ -202,9 +203,9 @@ impl CatalogCache {
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has already compared it since the definition was
-    /// counted. This is the usual case.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
+    /// a request has already compared the fingerprint since the definition was counted. It is then
+    /// not compared again.
     ///
     /// # Errors
     ///
@@ -306,8 +307,8 @@ impl CatalogCache {
     }
 
     /// Compares the fingerprint of a database. Other tasks that compare the same database wait.
-    /// Returns whether a definition or a known role changed. Returns `false` for the first
-    /// comparison, and if no comparison was necessary.
+    /// Returns whether a definition, or a role that existed at the previous comparison, changed.
+    /// Returns `false` for the first comparison, and if no comparison was necessary.
     async fn compare(
         &self,
         database: &DatabaseName,
@@ -369,8 +370,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose usual GraphQL type name was taken. A taken name is unusual, but no
-/// error.
+/// Logs the relations whose name in `PascalCase` was taken as the name of a GraphQL type. This is
+/// unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

@@ -170,7 +170,7 @@ impl RoleGroups {
     }
 
     /// Makes stale keys valid until the roles change again, because keys cannot be queried at the
-    /// moment. Keys that were invalidated one by one stay invalid.
+    /// moment. Keys without an epoch (`RoleEntry::keyed`) stay invalid.
     pub(super) fn allow_stale(&mut self) {
         self.required = 0;
     }

@@ -101,7 +101,8 @@ impl DatabaseState {
     }
 
     /// Stores a fingerprint that was read after `definitions` was counted. Returns whether a
-    /// definition or a known role changed; `false` for the first fingerprint.
+    /// definition, or a role that existed at the previous comparison, changed; `false` for the
+    /// first fingerprint.
     pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));
@@ -188,7 +189,8 @@ impl DatabaseState {
         self.state.lock().role_groups.group(role, now)
     }
 
-    /// The last known group of a role, even if its key is not valid; `None` for an unknown role.
+    /// The last known group of a role, even if the role's key is not valid; `None` for an unknown
+    /// role.
     pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
         let (group, _) = state.role_groups.last(role)?;

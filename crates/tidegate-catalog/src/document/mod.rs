@@ -26,8 +26,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if the text is not such a document, names an unknown type, or has an
-    /// incomplete foreign key.
+    /// [`Error::Malformed`] if the text is not the document of a schema, names an unknown type, or
+    /// has an incomplete foreign key.
     pub fn parse(document: &str) -> Result<Self> {
         let document: Document =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;
@@ -73,7 +73,8 @@ struct TypeEntry {
     /// Whether the aggregate functions `min` and `max` accept the type.
     #[serde(default)]
     has_min_max: bool,
-    /// How values of the type can be compared, for a simple type that is not built in.
+    /// How values of the type can be compared, for a simple type that is not built in; `None` for
+    /// other types.
     comparisons: Option<ComparisonsEntry>,
 }
 
@@ -186,7 +187,7 @@ enum ConstraintEntryKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReferencesEntry {
-    /// The schema of the referenced relation; without it, the schema of the document.
+    /// The schema of the referenced relation; `None` for the schema of the document.
     schema: Option<Box<str>>,
     relation: Box<str>,
     columns: Vec<Box<str>>,

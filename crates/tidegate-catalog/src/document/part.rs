@@ -34,7 +34,7 @@ impl Types {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if the text is not such an array.
+    /// [`Error::Malformed`] if the text is not a JSON array of types.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let entries = serde_json::from_str(text);
         entries
@@ -53,7 +53,8 @@ impl RelationDocument {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if the text is not such a document, or names an unknown type.
+    /// [`Error::Malformed`] if the text is not the document of a relation, or names an unknown
+    /// type.
     pub(crate) fn parse(document: &str, types: &mut TypeTree<'_>) -> Result<Self> {
         let entry: RelationEntry =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;

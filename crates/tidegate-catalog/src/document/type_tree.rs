@@ -8,15 +8,15 @@ use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
 use crate::model::Comparisons;
 
-/// The deepest nesting of types that is resolved. Real types are less deep. A type that is nested
-/// more deeply counts as a simple type.
+/// The deepest nesting of types that is resolved. Types of real databases are nested less deeply. A
+/// type that is nested more deeply counts as a simple type.
 const DEEPEST: usize = 32;
 /// The first OID that is not reserved for built-in types (PostgreSQL, "System Catalog Initial
 /// Data").
 const BUILT_IN: u32 = 12_000;
 
 /// The built-in types that `min` and `max` accept in every version (PostgreSQL, "Aggregate
-/// Functions"). They are used for documents that list no built-in types.
+/// Functions"). They are used if the document does not list the type.
 const TYPES_WITH_MIN_MAX: [Type; 21] = [
     Type::INT2,
     Type::INT4,
@@ -92,7 +92,8 @@ impl<'a> TypeTree<'a> {
         false
     }
 
-    /// The comparisons of all types that a type consists of.
+    /// The comparisons of a type and of the types that it consists of, as far as the document has
+    /// them.
     pub(super) fn comparisons(&self, r#type: &Type) -> Box<[Comparisons]> {
         let mut found = Vec::new();
         self.add_comparisons(r#type, &mut found);

@@ -1,4 +1,5 @@
-//! Change markers. They show a node whether it must compare definitions and roles.
+//! Change markers, which cost little to read. They show whether definitions or roles may have
+//! changed and must be compared.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -55,7 +56,8 @@ pub async fn change_markers(
     databases: impl IntoIterator<Item = &DatabaseName>,
     options: &QueryOptions,
 ) -> Result<ChangeMarkers> {
-    // An element in the text form of an array (PostgreSQL, "Array Input and Output Syntax").
+    // The name as an element in the text form of an array (PostgreSQL, "Array Input and Output
+    // Syntax").
     let quoted = |name: &DatabaseName| {
         let name = name.as_str().replace('\\', r"\\").replace('"', "\\\"");
         format!("\"{name}\"")

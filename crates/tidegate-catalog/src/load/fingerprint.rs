@@ -44,7 +44,7 @@ pub struct Roles {
     newest: u32,
 }
 
-/// The change of roles, memberships or schema privileges since a comparison.
+/// The change of roles, memberships or schema privileges since the previous comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolesChange {
     /// There was no change.
@@ -71,7 +71,7 @@ pub struct Fingerprint {
 
 /// Reads the fingerprint of all definitions and roles that determine what any role sees of the
 /// database. `before` is the state of the roles at the previous comparison. If `before` is `None`,
-/// the result is that any role may have changed.
+/// the result has [`RolesChange::Changed`].
 ///
 /// # Errors
 ///

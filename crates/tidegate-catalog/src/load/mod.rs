@@ -24,7 +24,8 @@ fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
-/// Runs a statement and returns its rows. `value` returns the value of a placeholder.
+/// Runs a statement and returns its rows. `value` returns the value of the placeholder with the
+/// given name.
 async fn run(
     executor: &dyn Executor,
     who: Principal,

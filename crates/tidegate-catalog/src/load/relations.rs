@@ -1,4 +1,5 @@
-//! Reads the relations of schemas as a role sees them, except those that are already known.
+//! Reads the relations of schemas as a role sees them. A relation whose version is known is
+//! returned without its document.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -26,7 +27,7 @@ pub(crate) struct RelationRow {
     pub(crate) version: i64,
     /// A text that changes when the type of a column changes.
     pub(crate) types: String,
-    /// The document of the relation as a JSON object; `None` if the version is known.
+    /// The document of the relation as a JSON object; `None` if the caller has this version.
     pub(crate) document: Option<String>,
 }
 
@@ -84,8 +85,8 @@ fn is_about_a_view(error: &Error) -> bool {
     error.sqlstate().is_some_and(odd)
 }
 
-/// Groups the rows by schema. A row with an empty version describes the schema itself and has the
-/// types.
+/// Groups the rows by schema. A row with an empty version describes the schema itself; its document
+/// is the list of types.
 fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
     let mut schemas = BTreeMap::new();
     let mut relations = Vec::with_capacity(rows.len());

@@ -26,7 +26,7 @@ pub struct Column {
     /// How values of the column can be compared. There is an entry for each simple type that is
     /// part of the column's type and not built in. Other types have no entry.
     pub comparisons: Box<[Comparisons]>,
-    /// Whether NULL is rejected, because of the column or its domain.
+    /// Whether NULL is rejected, because the column or its domain is NOT NULL.
     pub not_null: bool,
     /// Whether an INSERT may omit the column although it is NOT NULL, because the column or its
     /// domain has a default, an identity or a generation expression.

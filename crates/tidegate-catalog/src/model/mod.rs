@@ -64,7 +64,7 @@ impl Schema {
         }
     }
 
-    /// Sets the relations whose usual type name was taken.
+    /// Sets the relations whose name in `PascalCase` was taken as the name of a GraphQL type.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
@@ -82,7 +82,8 @@ impl Schema {
         self.version
     }
 
-    /// The relations whose usual type name was taken, for a warning in the log.
+    /// The relations whose name in `PascalCase` was taken as the name of a GraphQL type, for a
+    /// warning in the log.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }

@@ -41,8 +41,8 @@ pub struct Relation {
     pub foreign_keys: Vec<ForeignKey>,
     /// The other constraints, sorted by name.
     pub other_constraints: Vec<Constraint>,
-    /// The foreign keys of this relation and those that reference it, with the names that requests
-    /// use.
+    /// The foreign keys of this relation and the foreign keys that reference this relation, with
+    /// the names that requests use.
     pub relationships: Vec<Relationship>,
     /// The role's privileges. For a view, they include only the kinds of writes that PostgreSQL
     /// supports for this view.

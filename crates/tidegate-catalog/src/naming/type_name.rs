@@ -36,7 +36,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes of the type names for a relation's aggregates and for their root field.
+/// The suffixes of the type names for a relation's aggregates. The first one is that of the type of
+/// the root field.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
@@ -45,7 +46,7 @@ pub const AGGREGATES: [&str; 5] = [
     "AggregateMax",
 ];
 
-/// A relation whose usual type name is taken.
+/// A relation whose name in `PascalCase` is taken, so that its type name got a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The name of the relation, as PostgreSQL stores it.

@@ -3,7 +3,7 @@
 use tidegate_sql::{BoxFuture, Flow, RowSink};
 use tidegate_values::{Column, RawRow};
 
-/// Stores the only value of the only row.
+/// Stores the only value of the only row; `None` if there is no row or the value is NULL.
 #[derive(Default)]
 pub(super) struct Document(pub(super) Option<String>);
 

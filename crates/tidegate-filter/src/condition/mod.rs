@@ -83,8 +83,8 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several values
-    /// it does not: it chooses one common type for the values and the column.
+    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several
+    /// values, PostgreSQL chooses one common type for the values and the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -277,8 +277,8 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal; `None` if the next token is not one. A column named `true` or `false` must
-    /// be quoted, because the unquoted word is a literal.
+    /// Parses a literal; `None` if the next token is not a literal. A column named `true` or
+    /// `false` must be quoted, because the unquoted word is a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             ConditionTokenKind::Text(text) => (string(text), false),

@@ -45,7 +45,8 @@ impl std::fmt::Display for ConditionTokenKind {
     }
 }
 
-/// The symbols. If a symbol is the beginning of a longer one, the longer one comes first.
+/// The comparison operators and punctuation. If a symbol is the beginning of a longer one, the
+/// longer one comes first.
 const SYMBOLS: [&str; 10] = ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
 /// Splits a text into tokens. The last token is `ConditionTokenKind::End`.
@@ -99,7 +100,8 @@ impl<'a> Lexer<'a> {
         Ok(ConditionTokenKind::Symbol(symbol))
     }
 
-    /// The text between two quotes. A doubled quote is one quote character.
+    /// Reads a text in quotes; `mark` is the quote character. A doubled quote in the text means
+    /// one.
     fn quoted(&mut self, mark: char) -> Result<String> {
         let unclosed = self.error(format!("the {mark} is never closed"));
         self.take(1);

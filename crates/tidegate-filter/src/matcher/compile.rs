@@ -131,8 +131,8 @@ impl ComparisonCompiler<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // PostgreSQL gives an unquoted number a type of its own. The number is read as that type.
-        // The result is comparable with the values of the column.
+        // Only a `real` column is compared here with an unquoted number. PostgreSQL compares both
+        // as `double precision`, so the number is read as that type.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {

@@ -63,9 +63,9 @@ impl MatchNode {
 }
 
 impl Scalar {
-    /// Replaces the labels of an enum and returns the old labels; `None` for other types. If only
-    /// names differ, the scalar also keeps the old labels: changes that were logged before a label
-    /// was renamed have its old name.
+    /// Replaces the labels of an enum and returns the old labels; `None` for other types. If the
+    /// number of labels is the same, labels were only renamed, and the scalar also keeps the old
+    /// ones: a change that was logged before a label was renamed has the old name.
     fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
         let Self::Enum(labels, former) = self else {
             return None;

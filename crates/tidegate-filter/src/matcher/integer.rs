@@ -102,7 +102,8 @@ impl Bounds {
     }
 }
 
-/// A node whose result is `negated` for every value of the column, and unknown for NULL.
+/// A node whose result is the boolean `negated` for every value of the column, and unknown for
+/// NULL.
 fn always(operand: Operand, negated: bool) -> MatchNode {
     let list = List {
         values: HashSet::new(),

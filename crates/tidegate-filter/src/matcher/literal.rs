@@ -113,8 +113,8 @@ fn moment(moment: MomentType, r#type: &Type, text: &str, place: &str) -> Result<
 /// narrower than that of the integer that represents the value.
 fn is_in_range(moment: MomentType, datum: &Datum<'_>) -> bool {
     const MICROS: i64 = 86_400_000_000;
-    // The range begins at 4713-11-24 BC. Timestamps end before 294277-01-01, dates before
-    // 5874898-01-01.
+    // The limits in days since 2000-01-01. The range begins at 4713-11-24 BC. Timestamps end before
+    // 294277-01-01, dates before 5874898-01-01.
     const FIRST: i64 = -2_451_545;
     const LAST_TIMESTAMP: i64 = 106_751_983;
     const LAST_DATE: i64 = 2_145_031_949;

@@ -72,7 +72,7 @@ enum MatchNode {
     /// The condition that the column is NULL (`true`), or that it is not NULL (`false`).
     Null(ColumnId, bool),
     Compare(Operand, Operator, Datum<'static>),
-    /// The value of the column is in the list, or not in it.
+    /// The value of the column is in the list, or not in it if the list is negated.
     In(Operand, Box<List>),
     Like(ColumnId, Pattern),
 }
@@ -107,7 +107,8 @@ impl Matcher {
     }
 
     /// The same matcher with the case folding of the columns' collations, so that it can evaluate
-    /// `ILIKE` on every text.
+    /// `ILIKE` on every text. `case_folding` returns `None` for a column whose case folding is not
+    /// known.
     #[must_use]
     pub fn with_case_folding(
         &self,
@@ -214,7 +215,8 @@ impl MatchNode {
     }
 }
 
-/// Evaluates a conjunction or disjunction; `decides` is the value that ends the evaluation early.
+/// Evaluates a conjunction or disjunction; `decides` is the result of a node that decides the whole
+/// and ends the evaluation.
 fn joined<'r>(
     nodes: &[MatchNode],
     decides: Truth,
@@ -233,8 +235,8 @@ fn joined<'r>(
 }
 
 impl Operand {
-    /// Reads the column's value. For NULL or a missing value, returns the [`Truth`] of any
-    /// comparison with it.
+    /// Reads the column's value. For NULL or a missing value, the inner result is an error: the
+    /// [`Truth`] of every comparison with such a value.
     fn read<'r>(
         &self,
         image: &impl Fn(ColumnId) -> RowValue<'r>,
@@ -250,7 +252,7 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // The label in the row is newer than the schema. It may be a new name of the label in the
+        // The label in the row is newer than the schema, and may be a new name of the label in the
         // filter.
         _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),

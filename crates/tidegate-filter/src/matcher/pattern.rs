@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 
 use super::case_folding::CaseFolding;
 
-/// The maximum length, in bytes, of a piece that contains `_`. A longer piece is refused, because
-/// matching it could take long and cannot be cancelled here.
+/// The maximum length, in bytes, of a piece that contains `_`. A pattern with a longer piece is
+/// refused, because matching it could take long and cannot be cancelled here.
 const MAX_PIECE: usize = 256;
 
 /// A pattern, split into pieces at each `%`.
@@ -16,12 +16,12 @@ const MAX_PIECE: usize = 256;
 pub(super) struct Pattern {
     /// The piece with which the text must begin; the whole pattern if it has no `%`.
     first: Piece,
-    /// The pieces that must follow somewhere, in this order.
+    /// The pieces that must occur between `first` and `last`, in this order.
     middle: Box<[Piece]>,
     /// The piece with which the text must end; `None` if the pattern has no `%`.
     last: Option<Piece>,
     fold: Fold,
-    /// The case folding of the column's collation; `None` if it was not given.
+    /// The case folding of the column's collation; `None` if it was not set.
     case_folding: Option<Arc<CaseFolding>>,
 }
 
@@ -122,7 +122,7 @@ impl Pattern {
     }
 
     /// Whether the whole text matches. `None` if the result depends on a case folding that was not
-    /// given.
+    /// set.
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
@@ -134,8 +134,8 @@ impl Pattern {
         Some(self.is_matched(&text))
     }
 
-    /// Matches each piece at its first possible position, which leaves the most text for the pieces
-    /// after it.
+    /// Whether the text matches, after its letters were folded. Matches each piece at its first
+    /// possible position, which leaves the most text for the pieces after it.
     fn is_matched(&self, text: &[u8]) -> bool {
         let Some(mut at) = self.first.end(text, 0) else {
             return false;

@@ -1,4 +1,5 @@
-//! The values that columns must have in a row that passes. Subscriptions are indexed by them.
+//! The values that columns must have in a row that passes a filter. Subscriptions are indexed by
+//! them.
 
 use tidegate_catalog::ColumnId;
 use tidegate_catalog::model::Column;
@@ -9,7 +10,7 @@ use super::scalar::Scalar;
 use super::{MatchNode, RowValue};
 use crate::operator::Operator;
 
-/// A column that has one of these values in every row that passes.
+/// A column that has one of the values `keys` in every row that passes the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredValues {
     /// The column.
@@ -31,7 +32,7 @@ impl ComparableKey<'_> {
     }
 }
 
-/// Reads the keys of a column from row images.
+/// Reads the values of a column from row images, each as a [`ComparableKey`].
 #[derive(Clone, Debug)]
 pub struct KeyReader {
     pub(super) scalar: Scalar,
@@ -56,7 +57,8 @@ impl KeyReader {
     }
 }
 
-/// The required values of a filter.
+/// The required values of a filter. Negations, and comparisons other than `=` and `IN`, require
+/// none.
 pub(super) fn collect_required(node: &MatchNode) -> Vec<RequiredValues> {
     match node {
         MatchNode::Compare(operand, Operator::Eq, value) => vec![RequiredValues {

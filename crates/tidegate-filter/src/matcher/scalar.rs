@@ -43,7 +43,8 @@ pub(super) enum Scalar {
     Moment(MomentType),
     Interval,
     /// An enum. The first field has its labels in order. The second field has, at the same
-    /// positions, the names that the labels had before they were renamed.
+    /// positions, the names that the labels had before they were renamed; it is empty if they were
+    /// not.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 
@@ -153,8 +154,8 @@ impl Datum<'_> {
             Moment::Time(micros) | Moment::Timestamp(micros) | Moment::TimestampTz(micros) => {
                 Self::Int(micros)
             }
-            // PostgreSQL orders these values by the time in UTC, and then by the offset from east
-            // to west.
+            // PostgreSQL orders values of `timetz` by the time in UTC, and then by the offset from
+            // east to west.
             Moment::TimeTz(micros, east) => {
                 let utc = i128::from(micros) - i128::from(east) * 1_000_000;
                 Self::Wide((utc << 32) - i128::from(east))
@@ -176,7 +177,7 @@ fn unpadded(text: &[u8]) -> &[u8] {
     &text[..length.map_or(0, |last| last + 1)]
 }
 
-/// The float types.
+/// The Rust types for `float4` and `float8`.
 pub(super) trait Float: std::str::FromStr + Copy + PartialEq + Default {
     fn is_infinite(self) -> bool;
 }
@@ -193,7 +194,8 @@ impl Float for f64 {
     }
 }
 
-/// Reads a float as `float8in` does; `None` for any other text and for a number out of range.
+/// Reads a float as PostgreSQL's `float4in` and `float8in` do; `None` for any other text and for a
+/// number out of range.
 pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     let word = text.trim_start_matches(['-', '+']);
     let named = word.starts_with(['i', 'I', 'n', 'N']);

@@ -22,7 +22,7 @@ use crate::type_class::TypeClass;
 /// The deepest nesting of objects that is accepted.
 pub(crate) const MAX_DEPTH: usize = 32;
 /// The largest number of conditions in a filter. Most conditions have one parameter, and PostgreSQL
-/// accepts 65,535 in a statement.
+/// accepts at most 65,535 parameters in a statement.
 pub(crate) const MAX_CONDITIONS: usize = 10_000;
 
 impl Filter {
@@ -30,9 +30,9 @@ impl Filter {
     ///
     /// `place` is the name of the value in errors, such as `where`. Null and `{}` give an
     /// [empty](Filter::is_empty) filter. A key of the object is a column, by its field name or its
-    /// PostgreSQL name; a relationship; or `and`, `or` or `not` in any letter case. A column that
-    /// is named exactly like the key takes precedence. `and`, `or` and `not` are then available in
-    /// another letter case.
+    /// PostgreSQL name; a relationship; or `and`, `or` or `not` in any letter case. A column or
+    /// relationship that is named exactly like the key takes precedence. Beside a column `and`, for
+    /// example, the key for a conjunction must be written in another letter case, such as `AND`.
     ///
     /// # Errors
     ///

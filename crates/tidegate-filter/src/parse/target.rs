@@ -67,8 +67,8 @@ impl ComparedColumn<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // In a composite value, a missing attribute would be NULL, and the value would equal no
-        // other value.
+        // A missing attribute of a composite value would be NULL. The value would then equal only
+        // values in which this attribute is NULL, so such an object is rejected.
         let is_part = matches!(
             base_type(&self.column.r#type).kind(),
             TypeKind::Composite(_)
@@ -101,7 +101,7 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// The error for an operator that the column's type does not have.
+    /// The error for a member that is not an operator of the column's type.
     fn unknown(&self, path: &Path<'_>) -> Error {
         Error::UnknownOperator {
             place: path.to_string(),
@@ -169,8 +169,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares `real`
-    /// with such a number as `double precision`, and an integer column as `numeric`.
+    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares a `real`
+    /// column with such a number as `double precision`, and an integer column with it as `numeric`.
     pub(crate) fn compare_number(
         &self,
         operator: Operator,

@@ -70,7 +70,8 @@ pub(crate) fn contained_element_type<'t>(
     (operator == Operator::Contains && single).then_some(point)
 }
 
-/// Whether a JSON string is the text of a range or multirange.
+/// Whether a string begins like the text of a range or multirange. It may have the opening quote of
+/// a JSON string.
 pub(crate) fn is_range_text(json: &str) -> bool {
     let text = json.trim_start_matches('"').trim_start();
     text.starts_with(['[', '(', '{'])
@@ -93,7 +94,7 @@ fn pattern(value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks one value that is not null.
+/// Checks one value, which must not be null.
 fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let kind = value.kind();
     let expected =
@@ -158,7 +159,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks that a string can be the text of a value. For types that are not listed here, every
+/// Checks that a string can be the text of a value. For a type without a check of its own, every
 /// string is accepted.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
@@ -211,7 +212,8 @@ fn integer(text: &str, least: i64, most: i64, r#type: &Type, path: &Path<'_>) ->
     }
 }
 
-/// Whether a text is a word that `boolin` accepts, or an unambiguous prefix of one.
+/// Whether a text is a word that PostgreSQL's input function `boolin` accepts, or an unambiguous
+/// prefix of one.
 fn is_boolean(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let prefix = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -279,8 +281,8 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
         .flatten()
 }
 
-/// Checks that the value of an operator has text where text is expected. Numbers and booleans are
-/// rejected in these places, because PostgreSQL would accept their JSON as text.
+/// Rejects a number or a boolean where the column takes text, because PostgreSQL would accept its
+/// JSON as text.
 pub(super) fn check_text(
     column: &Column,
     is_key: bool,

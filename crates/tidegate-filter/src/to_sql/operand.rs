@@ -100,8 +100,8 @@ fn multirange(json: &Json<'_>) -> Parameter {
     }
 }
 
-/// A list of JSON documents as an array of text. In an array of jsonb, the JSON null would become
-/// SQL NULL.
+/// A list of JSON documents as a parameter of type `text[]`. In a parameter of type `jsonb[]`, the
+/// JSON null would become SQL NULL.
 pub(super) fn documents(list: &Json<'_>) -> Parameter {
     let elements = list.elements(&"").unwrap_or_default();
     let texts = elements.iter().map(|element| {
@@ -128,8 +128,8 @@ fn literal(text: &str) -> Cow<'_, str> {
 }
 
 /// The type to which a compared value is cast. A domain gives its base type, because a cast to the
-/// domain would check its constraints. `name` gives `text`, because a cast to `name` would
-/// truncate. `varchar` gives `text` too, because it has no operators of its own.
+/// domain would check its constraints. `name` gives `text`, because a cast to `name` would truncate
+/// the value. `varchar` gives `text` too, because it has no operators of its own.
 pub(super) fn compared_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::VARCHAR | &Type::NAME => &Type::TEXT,

@@ -114,7 +114,8 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
         scale,
         digits,
     };
-    // The text has at most 1 + 4 * 8 + 1 + 24 characters, so it fits on the stack.
+    // The text has at most 58 characters (the sign, 8 groups of 4 digits, the point and 24
+    // decimals), so it fits on the stack.
     if weight < 8 && scale <= 24 {
         let mut text = StackText::default();
         decimal.write(&mut text);

@@ -32,7 +32,7 @@ pub(crate) struct StackText {
 }
 
 impl StackText {
-    /// The capacity, which is longer than any date, time or short number.
+    /// The capacity in bytes, which is more than any date, time or short number needs.
     pub(crate) const CAPACITY: usize = 64;
 
     #[inline]

@@ -26,7 +26,7 @@ pub(super) enum JsonForm {
     Numeric,
     /// A string whose binary format is the text itself.
     Text,
-    /// The text of a type whose binary format is not decoded here, as a string.
+    /// The text of a type whose binary format this crate does not decode, as a string.
     Foreign,
     Json,
     Jsonb,
@@ -167,7 +167,8 @@ impl JsonForm {
         }
     }
 
-    /// The form with numbers and booleans written as strings.
+    /// The form with numbers and booleans written as strings. Arrays, ranges and composites are
+    /// unchanged.
     pub(super) fn quoted(self) -> Self {
         match self {
             Self::Bool | Self::Int2 | Self::Int4 | Self::Int8 | Self::Oid => {

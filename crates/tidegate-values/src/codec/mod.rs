@@ -1,8 +1,8 @@
 //! Encodes values from PostgreSQL as JSON.
 //!
-//! [`wire_format`] says in which format to request a column, and [`ValueWriter`] writes its values.
-//! The JSON form of the values is determined once for each column, from its type alone. This
-//! includes arrays, ranges, composites and domains. A value then costs one dispatch and no
+//! [`wire_format`] returns the format in which to request a column, and [`ValueWriter`] writes its
+//! values. The JSON form of the values is determined once for each column, from its type alone.
+//! This includes arrays, ranges, composites and domains. A value then costs one dispatch and no
 //! allocation.
 //!
 //! | Types | JSON |
@@ -13,11 +13,11 @@
 //! | `bool` | `true`, `false` |
 //! | `json` `jsonb` | the document, verbatim |
 //! | `date` `time` `timestamp` … | ISO 8601, `timestamptz` in UTC (`Z`); or by format specifiers |
-//! | `interval` | `{"y","m","d","h","i","s"}` |
+//! | `interval` | object with `y`, `m`, `d`, `h`, `i`, `s` |
 //! | `bytea` | base64 |
 //! | `point` … `circle` | objects; a `polygon` is an array of points |
 //! | PostGIS | GeoJSON geometry |
-//! | ranges, multiranges, composites, arrays | objects and arrays of the above |
+//! | ranges, multiranges, composites, arrays | objects and arrays of the forms in this table |
 //! | `hstore` | its text as a string; or an object, if the writer is configured so |
 //! | everything else | its text as a string |
 //!
@@ -100,7 +100,8 @@ impl ValueWriter {
         Self { form, format }
     }
 
-    /// The same writer, but with numbers and booleans as strings.
+    /// The same writer, but with numbers and booleans as strings. Elements of arrays, bounds of
+    /// ranges and attributes of composites are unchanged.
     pub fn quoted(self) -> Self {
         let (form, format) = (self.form.quoted(), self.format);
         Self { form, format }
@@ -130,8 +131,8 @@ impl ValueWriter {
         }
     }
 
-    /// Appends a value as a GeoJSON geometry. Appends `null` if GeoJSON has no such geometry, or if
-    /// the column is not a geometry.
+    /// Appends a value as a GeoJSON geometry. Appends `null` if GeoJSON cannot represent the value,
+    /// or if the column is not a geometry.
     ///
     /// # Errors
     /// As [`ValueWriter::json`].

@@ -22,7 +22,7 @@ const WGS_84: u32 = 4326;
 /// The deepest nesting of collections that is read. PostGIS itself reads at most 200.
 const MAX_DEPTH: usize = 200;
 
-/// Appends a value as GeoJSON, or as a string if GeoJSON has no such geometry.
+/// Appends a value as GeoJSON, or as a string of hexadecimal digits if GeoJSON cannot represent it.
 pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let start = out.len();
     let mut reader = Wkb {
@@ -55,7 +55,7 @@ enum Representation {
 struct Wkb<'a> {
     rest: &'a [u8],
     little: bool,
-    /// The SRID; 0 after it was written.
+    /// The SRID of the value; 0 if it has none, or after it was written.
     srid: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Ranges, written as `{"lower","upper","lowerInclusive","upperInclusive"}`.
+//! Ranges, written as objects with the members `lower`, `upper`, `lowerInclusive` and
+//! `upperInclusive`.
 
 use bytes::BytesMut;
 

@@ -117,7 +117,7 @@ fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result
 }
 
 /// Appends an array from its text `{…}`. If a lower bound is not 1, the text begins with `[l:u]=`,
-/// which is skipped. In the text of a vector, spaces separate the elements.
+/// which is skipped. In the text of an `int2vector` or `oidvector`, spaces separate the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");

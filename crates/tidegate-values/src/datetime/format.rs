@@ -27,8 +27,8 @@ pub struct DateFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Letter(u8),
-    /// The year within `c` and `r`, which has at least four characters including a sign (`%04d` in
-    /// PHP).
+    /// The year within the specifiers `c` and `r`, which has at least four characters including a
+    /// sign (`%04d` in PHP).
     CompoundYear,
     Literal(Vec<u8>),
 }

@@ -8,7 +8,7 @@ use super::scan::Scanner;
 use super::specifiers::day_number;
 use super::zone::Zone;
 
-/// The parts found in a text.
+/// The parts of a date or time that were found in a text; `None` for a missing part.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) year: Option<i64>,
@@ -34,6 +34,7 @@ pub(super) struct Parts {
 /// The time zone that a text names.
 #[derive(Debug)]
 pub(super) enum ZoneText {
+    /// The offset in seconds east of UTC.
     Offset(i64),
     Zone(Zone),
     /// An abbreviation that this module does not know. PostgreSQL may know it.

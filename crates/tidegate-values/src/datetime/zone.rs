@@ -70,8 +70,9 @@ impl Zone {
         }
     }
 
-    /// The offset at a local time, given in seconds since 1970. For a time that occurs twice, this
-    /// is the offset of the first occurrence. For a skipped time, it is the offset before the gap.
+    /// The offset at a local time, given in seconds since 1970-01-01 00:00:00 in local time. For a
+    /// time that occurs twice, this is the offset of the first occurrence. For a skipped time, it
+    /// is the offset before the gap.
     pub(super) fn at_local(&self, local: i64) -> Offset {
         let asked = within_years(local);
         let epoch = self.0.as_ref().and_then(|zone| {
@@ -80,7 +81,8 @@ impl Zone {
         });
         let epoch = epoch.map_or(asked, Timestamp::as_second);
         let offset = self.at(epoch);
-        // For a skipped time, the difference is the offset before the gap.
+        // The offset is the local time minus the time in UTC. For a skipped time, this difference
+        // is the offset before the gap.
         let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
         Offset { seconds, ..offset }
     }

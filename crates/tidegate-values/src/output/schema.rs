@@ -66,7 +66,7 @@ pub fn shown_type(r#type: &Type) -> (&str, bool) {
     }
 }
 
-/// Appends the object `{"column":{"type":"int4","array":false},…}`.
+/// Appends an object such as `{"column":{"type":"int4","array":false},…}`.
 pub(super) fn write(names: &[Cow<'_, str>], columns: &[Column], out: &mut BytesMut) {
     out.extend_from_slice(b"{");
     for (at, (name, column)) in names.iter().zip(columns).enumerate() {

@@ -39,7 +39,7 @@ struct ColumnWriter {
     /// CSV.
     prefix: Box<[u8]>,
     value: ValueWriter,
-    /// Whether line breaks in the value must be replaced by spaces.
+    /// Whether line breaks in the value must be replaced by spaces, because each row is one line.
     joins_lines: bool,
 }
 
@@ -232,7 +232,7 @@ impl RowWriter {
         prefix[..].into()
     }
 
-    /// Appends the comma between two rows.
+    /// Appends a comma, unless no row has been written yet.
     #[inline]
     fn separate(&mut self, out: &mut BytesMut) {
         if std::mem::replace(&mut self.begun, true) {

@@ -9,7 +9,7 @@ use crate::json::{self, JsonKind};
 
 type WriteResult = Result<(), ValueError>;
 
-/// Writes a point from `{"x","y"}`.
+/// Writes a point from an object with the members `x` and `y`.
 pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [x, y] = value.members(["x", "y"])?;
     out.put_u8(b'(');
@@ -20,7 +20,7 @@ pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// Writes a line from `{"A","B","C"}`.
+/// Writes a line from an object with the members `A`, `B` and `C`.
 pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [a, b, c] = value.members(["A", "B", "C"])?;
     out.put_u8(b'{');
@@ -33,7 +33,7 @@ pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// Writes a line segment from `{"start","end"}`.
+/// Writes a line segment from an object with the members `start` and `end`.
 pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     out.put_u8(b'[');
     corners(value, out)?;
@@ -41,13 +41,13 @@ pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// Writes a box from `{"start","end"}`.
+/// Writes a box from an object with the members `start` and `end`.
 pub(super) fn r#box(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     corners(value, out)
 }
 
-/// Writes a path from `{"open","points"}`, or from an array of a boolean (true for open) and
-/// points.
+/// Writes a path from an object with the members `open` and `points`, or from an array of a boolean
+/// (true for open) and points.
 pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [open, list] = value.members(["open", "points"])?;
@@ -69,7 +69,8 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     enclosed(open, out, |out| points(value, 1, list, out))
 }
 
-/// Writes a polygon from an array of points, or from `{"points"}`, the form in GraphQL.
+/// Writes a polygon from an array of points, or from an object with the member `points`, the form
+/// in GraphQL.
 pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [list] = value.members(["points"])?;
@@ -82,7 +83,7 @@ pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     enclosed(false, out, |out| points(value, 0, &list, out))
 }
 
-/// Writes a circle from `{"center","radius"}`.
+/// Writes a circle from an object with the members `center` and `radius`.
 pub(super) fn circle(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [center, radius] = value.members(["center", "radius"])?;
     out.put_u8(b'<');

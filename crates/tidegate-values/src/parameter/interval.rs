@@ -12,7 +12,8 @@ const NAMES: [&str; 6] = ["y", "m", "d", "h", "i", "s"];
 const PREFIXES: [&[u8]; 6] = [b"P", b"", b"", b"T", b"", b""];
 const SUFFIXES: [u8; 6] = *b"YMDHMS";
 
-/// Appends an interval from `{"y","m","d","h","i","s"}`. A missing member is 0.
+/// Appends an interval from an object with the members `y`, `m`, `d`, `h`, `i` and `s`. A missing
+/// member is 0.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
     let parts = value.members(NAMES)?;
     for (index, part) in parts.into_iter().enumerate() {

@@ -8,8 +8,9 @@ use super::value::Value;
 use crate::error::ValueError;
 use crate::json::JsonKind;
 
-/// Appends a range from `{"lower","upper","lowerInclusive","upperInclusive"}` or `{"empty":true}`.
-/// The defaults of missing members are, in this order, null, null, true and false.
+/// Appends a range from an object with the members `lower`, `upper`, `lowerInclusive` and
+/// `upperInclusive`, or from `{"empty":true}`. The defaults of missing members are, in this order,
+/// null, null, true and false.
 pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Result<(), ValueError> {
     let [lower, upper, lower_inclusive, upper_inclusive, empty] = value.members([
         "lower",
