@@ -193,8 +193,8 @@ impl Chain {
         if after <= self.place {
             return Ok(());
         }
-        // A description that the reader's stream has repeated here is handed out even if it is
-        // known: PostgreSQL sends it again after a change of privileges or policies.
+        // A description that the stream has repeated here is handed out even if it is known:
+        // PostgreSQL sends it again after a change of privileges or policies.
         for oid in pending {
             self.describe(sequence, oid, true, out)?;
         }

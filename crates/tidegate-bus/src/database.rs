@@ -202,7 +202,7 @@ impl Database {
         opened
     }
 
-    /// Handles a message of the bus.
+    /// Handles a message that another node has sent on a subject of this database.
     pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
             let question = self.unseal(SealedKind::Question, &message.payload)?;

@@ -102,7 +102,7 @@ async fn wait_for_silence(database: &Database) -> bool {
     }
 }
 
-/// The role of the reader. Dropping it ends the role.
+/// Marks this node as the reader of a database until it is dropped.
 struct Role<'a>(&'a Database);
 
 impl<'a> Role<'a> {

@@ -43,7 +43,7 @@ pub(crate) struct SharedBus {
     pub(crate) counters: Counters,
 }
 
-/// Counters since the start of the process.
+/// Counters since the start of the process. Their meanings are those of the fields of `BusStatus`.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) sent: AtomicU64,

@@ -1,5 +1,5 @@
 //! Tracks whether JetStream keeps the messages that the reader sends. JetStream acknowledges no
-//! message to the bus, so the reader looks at the last message that JetStream has.
+//! message to the bus, so the reader requests the last message that JetStream has.
 
 use tidegate_changelog::LogPosition;
 

@@ -142,7 +142,8 @@ impl Worker {
         }
     }
 
-    /// Waits for live messages.
+    /// Waits for live messages and takes them. If the reader is silent for too long, makes the node
+    /// read the log itself.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
         let Some(timeout) = SILENCE.checked_sub(silence) else {

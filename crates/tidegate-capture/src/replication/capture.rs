@@ -227,7 +227,7 @@ impl CaptureSession {
             }
             (entry.since, entry.begun) = (Some(since), None);
             // If a list of partitions is stored, this node does not replace it, because other nodes
-            // may not have reported the changes since it was stored.
+            // may not have reported yet how the partitions changed since.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }

@@ -9,8 +9,8 @@ use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
 /// Captures a table again as `demand` requires, and stores the capture. The calling function must
-/// hold the lock of the table, or the exclusive lock of the captures. If changes may be missing,
-/// records a gap, which [`report_gaps`] reports.
+/// hold the table's lock (`Captures::table_lock`), or hold `Captures::lock` exclusively. If changes
+/// may be missing, records a gap, which [`report_gaps`] reports.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ impl CaseFoldingCache {
     /// # Errors
     ///
     /// [`Error::Filter`] if a collation folds case by rules that the service cannot reproduce;
-    /// [`Error::Privileges`] if PostgreSQL does not answer.
+    /// [`Error::Privileges`] if a query to PostgreSQL fails.
     pub(crate) async fn load(
         &self,
         catalog: &CatalogReader,
