@@ -1,4 +1,5 @@
-//! A database whose changes this node needs, with the state that the bus reports of it.
+//! A database whose changes this node needs, with what the bus has reported about the database's
+//! reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

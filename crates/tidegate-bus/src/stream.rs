@@ -112,7 +112,7 @@ struct Worker {
     joined: Arc<Joined>,
     follower: Follower,
     live: broadcast::Receiver<Arc<BusMessage>>,
-    /// The node's own stream, while the follower needs it.
+    /// The node's own stream; `None` if the follower does not need one, or if it is not open yet.
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,

@@ -20,8 +20,8 @@ const COLLATIONS: &str = "\
 /// The schema and the name of a collation.
 type CollationName = (Box<str>, Box<str>);
 
-/// The case folding of the collations that were needed so far. The value is `None` if the service
-/// cannot reproduce the rules of the collation.
+/// The case folding of each collation that a filter has needed so far; `None` if the service cannot
+/// reproduce the rules of the collation.
 #[derive(Default)]
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 

@@ -28,7 +28,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// or replaying clients need, so that they can catch up.
 const READER_PAUSE: Duration = Duration::from_millis(5);
 
-/// Reads streams until it is aborted. The first stream starts at `first`.
+/// Reads one stream after the other until the task is aborted. The first stream starts at `first`.
 pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
     let mut start = first;
     let mut pause = PAUSE.0;

@@ -154,8 +154,8 @@ pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
     if roles.is_empty() {
         return;
     }
-    // If PostgreSQL does not answer, the privileges of all these subscriptions are read again. If
-    // they cannot be read either, subscriptions under row level security end.
+    // If the fingerprints cannot be read, the privileges of all these subscriptions are read again.
+    // If the privileges cannot be read either, subscriptions under row level security end.
     let current = fingerprint::of_roles(&database.catalog, &roles)
         .await
         .unwrap_or_default();

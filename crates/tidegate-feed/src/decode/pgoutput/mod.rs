@@ -20,7 +20,7 @@ pub enum PgOutputMessage {
         /// The position of the commit. It is greater than the position of the previous
         /// transaction's commit.
         commit: LogPosition,
-        /// The transaction id.
+        /// The lower 32 bits of the transaction id.
         transaction: u32,
     },
     /// A transaction ends.
