@@ -159,8 +159,8 @@ impl Chain {
 
     /// Skips a part of the log that contains no changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // A transaction is open, so at least its commit should come before this message. A message
-        // is therefore missing.
+        // If one of the two places is inside a transaction, at least one message of this
+        // transaction lies between them and is missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }

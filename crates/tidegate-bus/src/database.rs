@@ -105,7 +105,7 @@ impl Database {
 
     /// Completes when the next message of a reader is recorded.
     pub(crate) async fn next_message(&self) {
-        // The sender lives as long as `self`.
+        // Waiting fails only if the sender was dropped, but it lives as long as `self`.
         let _ = self.head.subscribe().changed().await;
     }
 

@@ -91,7 +91,7 @@ impl SharedBus {
             if let Some(nats) = nats.borrow_and_update().clone() {
                 return nats;
             }
-            // The sender lives as long as `self`.
+            // Waiting fails only if the sender was dropped, but it lives as long as `self`.
             let _ = nats.changed().await;
         }
     }

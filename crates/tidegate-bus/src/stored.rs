@@ -51,7 +51,7 @@ mod tests {
     fn messages_that_are_missing_twice_are_a_problem_until_they_are_there() {
         let mut stored = Stored::at(LogPosition(10));
         let looks = [
-            // Nothing was sent.
+            // The reader has sent nothing since it began at position 10.
             (10, false, false),
             (10, false, false),
             (10, false, false),

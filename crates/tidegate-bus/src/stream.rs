@@ -230,7 +230,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens the node's own stream. Stops doing so if a live message leaves no gap.
+    /// Opens the node's own stream. Stops opening it if a live message leaves no gap, because the
+    /// stream is then not needed.
     async fn open(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = self.joined.database.clone();
         let start = LogStart::At {

@@ -92,7 +92,8 @@ impl CaptureSession {
             if let Some(captured) = self.finish(&pending, demand, deadline).await? {
                 return Ok(Ok(captured));
             }
-            // Another node has finished this capture or begun another one.
+            // Another node has finished this capture or begun another one, so the table is added
+            // again.
         }
     }
 

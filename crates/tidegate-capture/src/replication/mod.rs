@@ -112,8 +112,8 @@ impl Shared {
 
     fn advanced(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
-        // An entry that is older than the interval has no effect. Removing it also forgets the
-        // databases that no longer have subscribers.
+        // An entry that is older than the interval has the same effect as no entry. Removing it
+        // also forgets the databases that no longer have subscribers.
         advances.retain(|_, last| last.elapsed() < self.settings.advance_interval);
         advances.insert(database.clone(), Instant::now());
     }

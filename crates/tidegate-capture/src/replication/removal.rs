@@ -79,7 +79,7 @@ impl Replication {
         slot::abandon(&self.shared, database).await?;
         if end_streams {
             // Nodes that connected again during the removal read a log without captures. They
-            // notice it when their streams end, so the streams are ended here.
+            // notice this only when their streams end, so the streams are ended here.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }

@@ -17,7 +17,7 @@ use crate::decode::pgoutput::ColumnValue;
 pub(crate) struct MemberRule {
     /// The comparisons of the policies.
     equalities: Vec<PolicyEquality>,
-    /// The columns and values that these comparisons require.
+    /// The columns and values that the comparisons in `equalities` require.
     keys: Vec<RuleKey>,
 }
 

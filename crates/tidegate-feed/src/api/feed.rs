@@ -239,7 +239,8 @@ fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
         };
         let (log, name) = (running.database.log.clone(), running.database.name.clone());
         let released = log.release(&name, &[]).await;
-        // This drop closes the stream. PostgreSQL notices the closed stream a moment later.
+        // This drop closes the stream. PostgreSQL notices this a moment later, and until then
+        // `abandon` does not drop the slot.
         drop(running);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let abandoned = log.abandon(&name).await;

@@ -54,7 +54,7 @@ pub(crate) struct LaggingState {
     /// Wakes the reader, and identifies it.
     pub(crate) wake: Arc<Notify>,
     /// Whether a new stream has set `position`. If so, the next call of [`Self::reach`] must not
-    /// overwrite `position`, because it reports what was read before the new stream.
+    /// overwrite `position`, because that call reports what was read before the new stream.
     restarted: bool,
     /// Gaps that are reported when the connection has read up to their positions.
     gaps: VecDeque<PendingGap>,
