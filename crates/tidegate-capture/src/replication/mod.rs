@@ -53,7 +53,7 @@ const EVERYTHING: &str = "tidegate";
 /// The publication that publishes only INSERT and TRUNCATE of its tables.
 const INSERTS: &str = "tidegate_inserts";
 
-/// The settings of the change log.
+/// The settings of [`Replication`].
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
     /// The maximum number of bytes of log that the retention slot keeps for subscribers that

@@ -55,7 +55,7 @@ pub(super) struct Leaf {
 }
 
 impl TableInfo {
-    /// The command that stores the metadata.
+    /// The command that stores the metadata as the comment of a publication.
     pub(super) fn comment(&self) -> String {
         let comment = self.metadata.to_comment();
         format!("COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'")
