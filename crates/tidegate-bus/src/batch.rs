@@ -21,14 +21,14 @@ pub struct Batcher {
     place: Place,
     /// The end of the last message with changes, or of the last item that was left out.
     sent: Place,
-    /// The last description of each table.
+    /// The most recent description of each table, by OID, as a message of pgoutput.
     relations: HashMap<u32, Bytes>,
     /// Descriptions that precede the next change. A message never ends between a description and
     /// its change, so that a node with the change has the description too.
     pending: Vec<(u32, Bytes)>,
     /// The descriptions that the current message needs although its items do not include them.
     context: Vec<Bytes>,
-    /// The tables that the current message describes.
+    /// The OIDs of the tables that the current message describes.
     described: HashSet<u32>,
     items: Vec<Bytes>,
     /// The size of the current message in bytes.
@@ -58,8 +58,8 @@ impl Batcher {
         }
     }
 
-    /// The end of everything that was added. A position may be added while a message is being
-    /// filled; it is included once the message has ended.
+    /// The place after everything that was added. A position that was added while a message is
+    /// being filled counts only when that message has ended.
     pub fn place(&self) -> Place {
         self.place
     }

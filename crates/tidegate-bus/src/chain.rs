@@ -159,8 +159,8 @@ impl Chain {
 
     /// Skips a part of the log that contains no changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // A transaction is open, so at least its commit should come before this message. A message
-        // is therefore missing.
+        // If one of the two places is inside a transaction, at least one message of this
+        // transaction lies between them and is missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }
@@ -193,8 +193,8 @@ impl Chain {
         if after <= self.place {
             return Ok(());
         }
-        // A description that the reader's stream has repeated here is handed out even if it is
-        // known: PostgreSQL sends it again after a change of privileges or policies.
+        // A description that the stream has repeated here is handed out even if it is known:
+        // PostgreSQL sends it again after a change of privileges or policies.
         for oid in pending {
             self.describe(sequence, oid, true, out)?;
         }

@@ -1,4 +1,5 @@
-//! A database whose changes this node needs, with the state that the bus reports of it.
+//! A database whose changes this node needs, with what the bus has reported about the database's
+//! reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -104,7 +105,7 @@ impl Database {
 
     /// Completes when the next message of a reader is recorded.
     pub(crate) async fn next_message(&self) {
-        // The sender lives as long as `self`.
+        // Waiting fails only if the sender was dropped, but it lives as long as `self`.
         let _ = self.head.subscribe().changed().await;
     }
 
@@ -202,7 +203,7 @@ impl Database {
         opened
     }
 
-    /// Handles a message of the bus.
+    /// Handles a message that another node has sent on a subject of this database.
     pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
             let question = self.unseal(SealedKind::Question, &message.payload)?;

@@ -82,8 +82,8 @@ async fn close_reader(database: &Database) {
     }
 }
 
-/// Waits until the reader has been silent for too long while this node is connected to NATS. Returns
-/// whether a reader sent a message during the wait.
+/// Waits until this node is connected to NATS and the reader has been silent for [`SILENCE`] plus
+/// the delay of [`LOAD`]. Returns whether a reader sent a message during the wait.
 async fn wait_for_silence(database: &Database) -> bool {
     let began = Instant::now();
     loop {
@@ -102,7 +102,7 @@ async fn wait_for_silence(database: &Database) -> bool {
     }
 }
 
-/// The role of the reader. Dropping it ends the role.
+/// Marks this node as the reader of a database until it is dropped.
 struct Role<'a>(&'a Database);
 
 impl<'a> Role<'a> {

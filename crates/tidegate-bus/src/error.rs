@@ -13,7 +13,7 @@ pub enum BusError {
          tls://USER:PASSWORD@HOST:4222"
     )]
     Address {
-        /// The place of the address in the list, counted from 1.
+        /// The number of the address in the list, counted from 1.
         number: usize,
     },
     /// The addresses have different logins, but a NATS client uses one login for all servers.

@@ -23,7 +23,7 @@ pub enum Source {
 pub struct Follower {
     chain: Chain,
     source: Source,
-    /// The live message after the gap that is being filled.
+    /// The live message after the gap that is being filled; `None` if no gap is being filled.
     waiting: Option<BusMessage>,
     /// The state of the stream that the node reads itself; `None` if there is no such stream.
     local: Option<Sequence>,

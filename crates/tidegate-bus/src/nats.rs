@@ -137,7 +137,7 @@ impl Nats {
         self.client.connection_state() == State::Connected
     }
 
-    /// The maximum size of a message in bytes.
+    /// The maximum size of a message's payload in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }

@@ -102,7 +102,7 @@ impl MessageKind {
             b'I' | b'U' | b'D' => Self::Change(vec![number(body, 0)?]),
             b'T' => {
                 let count = number(body, 0)?;
-                // The options precede the OIDs.
+                // The count and the options precede the OIDs.
                 let oid = |index: u32| number(body, 5 + 4 * index as usize);
                 Self::Change((0..count).map(oid).collect::<Result<_, _>>()?)
             }

@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Asks PostgreSQL on another connection, in the background.
+    /// Asks PostgreSQL for the end of the log on another connection, in the background.
     fn ask_on_other_connection(&self) {
         let (database, answered) = (self.database.clone(), self.answered.clone());
         tokio::spawn(async move {
@@ -193,7 +193,8 @@ impl Reader<'_> {
         });
     }
 
-    /// Ends the reader if PostgreSQL has answered on no connection.
+    /// Returns an error, which ends the reader, if PostgreSQL has answered on no connection.
+    /// `has_responded` says whether it has answered on the other connection.
     fn judge(&mut self, has_responded: bool) -> Result<(), LogError> {
         if matches!(self.contact, Contact::AskedAgain) {
             if !has_responded {

@@ -39,7 +39,8 @@ impl BusReport {
         Ok(info.as_ref().map(Self::of).unwrap_or_default())
     }
 
-    /// The report of an answer of JetStream (NATS, "JetStream wire API Reference", stream info).
+    /// Reads the report from JetStream's answer to `STREAM.INFO` (NATS, "JetStream wire API
+    /// Reference").
     fn of(info: &Value) -> Self {
         let number = |value: &Value| value.as_u64().unwrap_or_default();
         let others = info["cluster"]["replicas"].as_array();

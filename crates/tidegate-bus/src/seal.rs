@@ -14,7 +14,7 @@ use crate::place::Malformed;
 
 /// The first byte of each sealed message: the version of the format.
 const VERSION: u8 = 1;
-/// The length of version, session and message number, in bytes.
+/// The length in bytes of what precedes the encrypted text: version, session and message number.
 const HEAD: usize = 1 + SESSION + 8;
 const SESSION: usize = 16;
 /// The maximum number of session keys that are cached.

@@ -43,7 +43,7 @@ pub(crate) struct SharedBus {
     pub(crate) counters: Counters,
 }
 
-/// Counters since the start of the process.
+/// Counters since the start of the process. Their meanings are those of the fields of `BusStatus`.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) sent: AtomicU64,
@@ -91,7 +91,7 @@ impl SharedBus {
             if let Some(nats) = nats.borrow_and_update().clone() {
                 return nats;
             }
-            // The sender lives as long as `self`.
+            // Waiting fails only if the sender was dropped, but it lives as long as `self`.
             let _ = nats.changed().await;
         }
     }

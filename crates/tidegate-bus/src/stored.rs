@@ -1,5 +1,5 @@
 //! Tracks whether JetStream keeps the messages that the reader sends. JetStream acknowledges no
-//! message to the bus, so the reader looks at the last message that JetStream has.
+//! message to the bus, so the reader requests the last message that JetStream has.
 
 use tidegate_changelog::LogPosition;
 
@@ -51,7 +51,7 @@ mod tests {
     fn messages_that_are_missing_twice_are_a_problem_until_they_are_there() {
         let mut stored = Stored::at(LogPosition(10));
         let looks = [
-            // Nothing was sent.
+            // The reader has sent nothing since it began at position 10.
             (10, false, false),
             (10, false, false),
             (10, false, false),

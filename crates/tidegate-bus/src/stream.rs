@@ -112,7 +112,7 @@ struct Worker {
     joined: Arc<Joined>,
     follower: Follower,
     live: broadcast::Receiver<Arc<BusMessage>>,
-    /// The node's own stream, while the follower needs it.
+    /// The node's own stream; `None` if the follower does not need one, or if it is not open yet.
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
@@ -142,7 +142,8 @@ impl Worker {
         }
     }
 
-    /// Waits for live messages.
+    /// Waits for live messages and takes them. If the reader is silent for too long, makes the node
+    /// read the log itself.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
         let Some(timeout) = SILENCE.checked_sub(silence) else {
@@ -229,7 +230,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens the node's own stream. Stops doing so if a live message leaves no gap.
+    /// Opens the node's own stream. Stops opening it if a live message leaves no gap, because the
+    /// stream is then not needed.
     async fn open(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = self.joined.database.clone();
         let start = LogStart::At {

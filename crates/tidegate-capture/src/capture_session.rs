@@ -32,7 +32,7 @@ const LOCK: &str = "\
     SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
     FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
 
-/// Releases the lock, which is the only lock of its session.
+/// Releases the lock that [`LOCK`] took, which is the only advisory lock of its session.
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /// A session that can change tables and their captures. It belongs to the owner of the database or
@@ -43,8 +43,8 @@ pub(crate) struct CaptureSession {
     database: DatabaseName,
     /// The administrator's login, for the session that holds the lock.
     admin: Config,
-    /// The session in the control database that holds the lock. It is opened when the lock is first
-    /// needed.
+    /// The session in the control database that holds the lock of [`LOCK`]. It is opened when the
+    /// lock is first needed.
     lock_session: OnceCell<Client>,
 }
 
@@ -109,8 +109,8 @@ impl CaptureSession {
         }
     }
 
-    /// Takes the lock and opens a transaction. Until [`CaptureSession::end`], no other node changes
-    /// captures of the database.
+    /// Takes the lock of the database (see [`LOCK`]) and opens a transaction. Until
+    /// [`CaptureSession::end`], no other node changes captures of the database.
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
         // A stream reaches only positions that are flushed. With `synchronous_commit = off`, the
@@ -155,7 +155,8 @@ impl CaptureSession {
         Ok(())
     }
 
-    /// Releases the lock. Errors are ignored, because the lock ends with its session.
+    /// Releases the lock of the database. Errors are ignored, because the lock ends with its
+    /// session.
     async fn release_lock(&self) {
         if let Some(lock_session) = self.lock_session.get()
             && let Err(error) = lock_session.execute(UNLOCK, &[]).await

@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 
 use crate::error;
 
-/// The shortest and the longest pause between two checks.
+/// The shortest and the longest pause between two checks whether the transactions are open.
 const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 /// Waits for the end of all transactions of this database that have an id when the function is

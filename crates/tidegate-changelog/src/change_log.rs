@@ -1,4 +1,4 @@
-//! The port for reading change logs and capturing tables.
+//! The interface for reading change logs and capturing tables.
 
 use std::time::Duration;
 

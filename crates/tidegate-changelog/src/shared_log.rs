@@ -1,4 +1,4 @@
-//! The port to a change log that several processes share.
+//! The interface of a change log that several processes share.
 
 use std::time::Duration;
 

@@ -53,7 +53,7 @@ impl QueryOutcome {
     }
 }
 
-/// Queries one database as the service.
+/// Queries one database with the role of the service.
 pub(crate) struct CatalogReader {
     pub(crate) database: DatabaseName,
     executor: Arc<dyn Executor>,

@@ -106,7 +106,8 @@ impl Layouts {
         self.known.clear();
     }
 
-    /// Reads the layout to which a trigger gave this number. `table` is the table with the trigger.
+    /// Reads the layout to which a trigger gave the number `number`. `table` is the table with the
+    /// trigger.
     pub(super) async fn load(
         &mut self,
         reader: &ReaderSession,

@@ -80,8 +80,8 @@ pub struct Outbox {
 struct Shared {
     logins: Logins,
     settings: OutboxSettings,
-    /// The positions that this node's streams have confirmed. Changes after the lowest of them are
-    /// not deleted.
+    /// For each database, the positions that this node's streams have confirmed. Changes after the
+    /// lowest of them are not deleted.
     streams: Mutex<HashMap<DatabaseName, Vec<Weak<AtomicU64>>>>,
 }
 

@@ -30,8 +30,8 @@ pub(super) fn commit(commit: LogPosition, end: LogPosition) -> Bytes {
     out.freeze()
 }
 
-/// The message that describes a table for the following rows. In it, the replica identity of the
-/// table is FULL.
+/// The message that describes a table for the following rows. The message gives FULL as the replica
+/// identity, because the outbox contains whole old rows.
 pub(super) fn relation(layout: &Layout) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(b'R');

@@ -43,8 +43,8 @@ pub(super) struct OutboxTailer {
     /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
     /// The id of a transaction. Triggers may have missed changes of transactions with smaller ids.
-    /// If the stored id grows while the stream runs, triggers may have missed changes again, and
-    /// the stream ends with [`LogError::Gone`].
+    /// If the id in the outbox (`state.renewed`) grows while the stream runs, triggers may have
+    /// missed changes again, and the stream ends with [`LogError::Gone`].
     renewed: String,
     /// The position that the stream has reached. All changes before it were returned to the caller
     /// of `read`.
@@ -115,7 +115,8 @@ impl OutboxTailer {
             let definitions: &str = row.get(5);
             if definitions != self.definitions {
                 definitions.clone_into(&mut self.definitions);
-                // PostgreSQL's log also describes tables again after a definition.
+                // As in logical decoding, tables are described again after a change of a
+                // definition.
                 self.layouts.describe_again();
             }
             if let Some(commit) = row.get::<_, Option<i64>>(0) {

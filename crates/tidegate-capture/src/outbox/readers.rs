@@ -24,5 +24,5 @@ macro_rules! readers {
 }
 pub(super) use readers;
 
-/// Selects the number of readers.
+/// Selects the number of sessions that read the outbox of the current database.
 pub(super) const COUNT: &str = concat!("SELECT pg_catalog.count(*) FROM (", readers!(), ") r");

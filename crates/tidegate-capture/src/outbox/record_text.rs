@@ -9,7 +9,8 @@ pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
 /// columns.
 pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     let body = image.strip_prefix(b"(")?.strip_suffix(b")")?;
-    // A row without columns has the same text as a row with one NULL.
+    // A row without columns has the same text as a row with one NULL, so only `columns`
+    // distinguishes them.
     if columns == 0 {
         return body.is_empty().then(Vec::new);
     }

@@ -50,7 +50,8 @@ impl Outbox {
             self.end(database, &admin, &status.readers).await?;
         }
         let deadline = Instant::now() + TIMEOUT;
-        // Dropping the functions drops the triggers too, even on tables of other owners.
+        // `DROP` drops the schema with the trigger functions, and thereby the triggers, even on
+        // tables of other owners.
         admin
             .retry_until_locked(deadline, LockedWork::Run(DROP))
             .await?;

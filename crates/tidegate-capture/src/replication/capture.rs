@@ -92,7 +92,8 @@ impl CaptureSession {
             if let Some(captured) = self.finish(&pending, demand, deadline).await? {
                 return Ok(Ok(captured));
             }
-            // Another node has finished this capture or begun another one.
+            // Another node has finished this capture or begun another one, so the table is added
+            // again.
         }
     }
 
@@ -227,7 +228,7 @@ impl CaptureSession {
             }
             (entry.since, entry.begun) = (Some(since), None);
             // If a list of partitions is stored, this node does not replace it, because other nodes
-            // may not have reported the changes since it was stored.
+            // may not have reported yet how the partitions changed since.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }

@@ -70,7 +70,8 @@ async fn switches(
     }
 }
 
-/// Reads a history file: on each line a timeline, the position of the switch, and the reason.
+/// Reads a history file. Each line has a timeline, the position at which the next timeline begins,
+/// and the reason of the switch.
 fn parse(content: &str) -> Vec<(u32, LogPosition)> {
     let lines = content.lines();
     let switch = |line: &str| {

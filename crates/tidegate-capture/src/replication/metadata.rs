@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | `table` | the OID of the table |
 //! | `since` | the position from which the table is captured without a gap; `-` if no position is known |
-//! | `identity` | the replica identity before the service raised it; `-` if it was not raised |
+//! | `identity` | the replica identity before the service changed it to FULL; otherwise `-` |
 //! | `changed` | a position after the last change of partitions that added or removed rows; `-` if there was none |
 //! | `partitions` | the partitions as last seen; `-` if the table is not partitioned |
 //! | `inserts` | the position from which INSERTs are captured, if that is earlier than `since`; otherwise `-` |
@@ -26,7 +26,7 @@ use tidegate_changelog::LogPosition;
 
 use crate::partitions::Partitions;
 
-/// The tables that the service has changed.
+/// The metadata of the tables that the service has changed, by the OID of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 

@@ -44,7 +44,7 @@ pub(super) struct SlotLog {
 }
 
 impl SlotLog {
-    /// Records that the log is missing.
+    /// Records that the log of the slot is missing.
     pub(super) fn record_missing(&self) {
         let mut slots = self.missing.0.lock();
         slots.insert(self.slot.clone(), self.position);

@@ -53,7 +53,7 @@ const EVERYTHING: &str = "tidegate";
 /// The publication that publishes only INSERT and TRUNCATE of its tables.
 const INSERTS: &str = "tidegate_inserts";
 
-/// The settings of the change log.
+/// The settings of [`Replication`].
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
     /// The maximum number of bytes of log that the retention slot keeps for subscribers that
@@ -112,8 +112,8 @@ impl Shared {
 
     fn advanced(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
-        // An entry that is older than the interval has no effect. Removing it also forgets the
-        // databases that no longer have subscribers.
+        // An entry that is older than the interval has the same effect as no entry. Removing it
+        // also forgets the databases that no longer have subscribers.
         advances.retain(|_, last| last.elapsed() < self.settings.advance_interval);
         advances.insert(database.clone(), Instant::now());
     }

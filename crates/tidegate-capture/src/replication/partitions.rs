@@ -8,8 +8,9 @@ use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 use crate::partitions::{PartitionRecord, PartitionStore};
 
-/// Checks the partitions of a table. The session belongs to the database's owner, who usually owns
-/// the publications. If the owner may not do it, the session belongs to the administrator.
+/// Checks the partitions of a table. Uses a session of the database's owner, who usually owns the
+/// publications. If the owner lacks a privilege, the check runs again in a session of the
+/// administrator.
 pub(super) async fn check(
     shared: &Shared,
     (database, relation): (&DatabaseName, u32),

@@ -24,7 +24,8 @@ pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<
     match open_slot(shared, session, recreate).await {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => {
-            // Another node may have opened the stream first. That is no error.
+            // Another node may have opened the stream first. In this case the error is not
+            // returned.
             let mut session = ReplicationSession::open(&shared.reader, database).await?;
             let is_read = is_read(&mut session).await?;
             if is_read { Ok(None) } else { Err(error) }

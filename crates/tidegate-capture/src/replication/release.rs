@@ -29,7 +29,7 @@ pub(super) async fn release(
 }
 
 impl CaptureSession {
-    /// Releases tables. Retries if tables are locked.
+    /// Releases all tables except `kept`. Retries if tables are locked.
     async fn release(&self, kept: &[u32]) -> LogResult<()> {
         let mut attempts = 1..ATTEMPTS;
         loop {

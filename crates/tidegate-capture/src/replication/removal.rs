@@ -19,7 +19,7 @@ const END: Duration = Duration::from_secs(10);
 pub enum Removal {
     /// Everything is removed.
     Done {
-        /// The objects that existed.
+        /// The objects that existed before the removal.
         removed: DatabaseCapture,
         /// The slots that were dropped.
         slots: Vec<String>,
@@ -79,7 +79,7 @@ impl Replication {
         slot::abandon(&self.shared, database).await?;
         if end_streams {
             // Nodes that connected again during the removal read a log without captures. They
-            // notice it when their streams end, so the streams are ended here.
+            // notice this only when their streams end, so the streams are ended here.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }
@@ -97,7 +97,7 @@ impl Replication {
         Ok(Removal::Left(captured(&self.shared, database).await?))
     }
 
-    /// Checks that everything is removed.
+    /// Checks that everything is removed, and returns the result of the removal.
     async fn confirm(
         &self,
         database: &DatabaseName,

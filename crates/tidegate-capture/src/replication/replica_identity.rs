@@ -60,13 +60,14 @@ impl CaptureSession {
         Ok(true)
     }
 
-    /// Whether writes to a table are refused.
+    /// Whether PostgreSQL refuses UPDATE and DELETE of a table; see [`TableInfo::refuses_writers`].
     pub(super) async fn refuses_writers(&self, relation: u32) -> LogResult<bool> {
         let table = self.table(relation).await?;
         Ok(table.is_some_and(|table| table.refuses_writers()))
     }
 
-    /// Inspects a table. Returns `None` if the table cannot be captured at all.
+    /// Inspects a table. Returns `None` if the table cannot be captured at all, or if the
+    /// publications do not exist.
     async fn table(&self, relation: u32) -> LogResult<Option<TableInfo>> {
         use tidegate_changelog::LogError::{Gone, NoTable, Unsupported};
         match TableInfo::of(self, relation).await {

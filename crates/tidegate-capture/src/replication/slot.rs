@@ -289,7 +289,7 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
 ///
 /// Advancing the slot takes a login, because only a session in the slot's database can do it.
 /// Therefore the position of the slot is read in the control database, and the slot is advanced
-/// only at intervals, unless it keeps more than the limit.
+/// only at intervals, unless the slot keeps more log than the limit.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,

@@ -57,8 +57,8 @@ pub(super) struct Stream {
     /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
     /// the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
-    /// Records that the log of the retention slot is missing. The stream reads this slot, directly
-    /// or through a copy.
+    /// Used to record that the log of the retention slot is missing. The stream reads this slot or
+    /// a copy of it. `None` if there is no retention slot.
     slot_log: Option<SlotLog>,
     /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
     /// that followed each other within [`AWAITED`].
@@ -91,7 +91,8 @@ impl Stream {
         self
     }
 
-    /// Makes the stream record in `log` if the log of its slot is missing.
+    /// Makes the stream call [`SlotLog::record_missing`] if PostgreSQL reports that a file of the
+    /// slot's log is missing.
     pub(super) fn of_slot(mut self, log: SlotLog) -> Self {
         self.slot_log = Some(log);
         self
@@ -233,7 +234,8 @@ impl LogStream for Stream {
     }
 }
 
-/// The new value of `Stream::complete` after a message was received. `complete` is the old value.
+/// The new value of `Stream::complete` after the pgoutput message `change` was received. `complete`
+/// is the old value.
 fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPosition> {
     match change.split_first() {
         Some((b'B', _)) => None,
@@ -248,7 +250,7 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
 
 /// Whether to pause reading, because more transactions will probably arrive soon. `pause` is the
 /// time between this read and the last. Never pauses inside a transaction, because PostgreSQL may
-/// wait for this client.
+/// be waiting until this client reads more.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;

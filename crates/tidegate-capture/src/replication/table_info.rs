@@ -55,7 +55,7 @@ pub(super) struct Leaf {
 }
 
 impl TableInfo {
-    /// The command that stores the metadata.
+    /// The command that stores the metadata as the comment of a publication.
     pub(super) fn comment(&self) -> String {
         let comment = self.metadata.to_comment();
         format!("COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'")
@@ -145,8 +145,8 @@ impl TableInfo {
         self.unchanged && (self.everything || (self.inserts && !demand.changes))
     }
 
-    /// Whether PostgreSQL refuses UPDATE and DELETE, because the table has no usable replica
-    /// identity.
+    /// Whether PostgreSQL refuses UPDATE and DELETE, because they are published and the table has
+    /// no usable replica identity.
     pub(super) fn refuses_writers(&self) -> bool {
         let refuses =
             |leaf: &Leaf| !leaf.identifies || (leaf.is_virtual && leaf.identity.is_none());

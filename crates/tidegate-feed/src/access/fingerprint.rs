@@ -1,6 +1,6 @@
 //! Fingerprints of the catalog rows on which privileges depend. Privileges that were read together
-//! with fingerprints are valid until the fingerprints change. Reading fingerprints costs a fraction
-//! of reading privileges.
+//! with fingerprints are valid until the fingerprints change. Reading fingerprints takes a fraction
+//! of the time that reading privileges takes.
 
 use std::collections::HashMap;
 

@@ -15,9 +15,9 @@ use crate::decode::pgoutput::ColumnValue;
 /// Says which rows of a table the policies show to a member.
 #[derive(Debug)]
 pub(crate) struct MemberRule {
-    /// The comparisons of the policies.
+    /// The comparisons of the policies, one for each policy.
     equalities: Vec<PolicyEquality>,
-    /// The columns and values that these comparisons require.
+    /// The columns and values that the comparisons in `equalities` require.
     keys: Vec<RuleKey>,
 }
 

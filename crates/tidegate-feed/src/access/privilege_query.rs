@@ -203,8 +203,8 @@ async fn query_batch(
     None
 }
 
-/// Runs the queries once, as the service. The roles are parameters of the queries, so no connection
-/// has to log in as one of them.
+/// Runs the queries once, with the role of the service. The roles are parameters of the queries, so
+/// no connection has to log in as one of them.
 ///
 /// The result for a table is unreliable if another session alters or drops the table while the
 /// queries run. The snapshot still contains the old columns, but PostgreSQL's privilege functions

@@ -135,7 +135,7 @@ impl RlsEvaluator {
     ///
     /// # Errors
     ///
-    /// If PostgreSQL does not answer, or the evaluation of a policy fails.
+    /// If PostgreSQL does not respond in time, or the evaluation of a policy fails.
     pub(crate) async fn visible(
         &self,
         changes: &[Arc<RowChange>],

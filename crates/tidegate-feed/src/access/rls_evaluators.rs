@@ -45,11 +45,11 @@ struct EvaluatorKey {
 
 #[derive(PartialEq, Eq, Hash)]
 enum CallerKey {
-    /// Any member of the group.
+    /// Any member of the group, because the policies do not depend on the caller.
     AnyMember,
     /// Any member of the group with these claims.
     Claims(Box<str>),
-    /// A single user or member.
+    /// A single user or member, because the policies may depend on anything.
     One(RoleUse),
 }
 

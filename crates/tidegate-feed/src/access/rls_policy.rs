@@ -33,7 +33,7 @@ pub(crate) enum CallerPart {
     Nothing,
     /// All callers with the same claims see the same rows.
     Claims,
-    /// The result may depend on anything.
+    /// The result may depend on anything about the caller, so it is not shared with other callers.
     Identity,
 }
 

@@ -114,7 +114,7 @@ impl Feed {
             .load(&request.login, request.relation, deadline)
             .await?;
         // The request is checked before the database's feed is started, so that a refused request
-        // does not start it.
+        // does not start the feed.
         let timeout = shared.settings.subscribe_timeout;
         let start = match request.after {
             Some(_) => LogStart::Earliest,
@@ -180,8 +180,8 @@ impl Feed {
         }
     }
 
-    /// Opens broken streams immediately, without the rest of their pause. Call this when PostgreSQL
-    /// is reachable again.
+    /// Opens broken streams immediately, without waiting for the end of the pause between two
+    /// attempts. Call this when PostgreSQL is reachable again.
     pub fn resume(&self) {
         for running in self.shared.databases.lock().values() {
             let stream = &running.database.stream;
@@ -239,7 +239,8 @@ fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
         };
         let (log, name) = (running.database.log.clone(), running.database.name.clone());
         let released = log.release(&name, &[]).await;
-        // This drop closes the stream. PostgreSQL notices the closed stream a moment later.
+        // This drop closes the stream. PostgreSQL notices this a moment later, and until then
+        // `abandon` does not drop the slot.
         drop(running);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let abandoned = log.abandon(&name).await;

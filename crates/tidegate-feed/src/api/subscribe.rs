@@ -111,7 +111,7 @@ pub(crate) async fn subscribe(
     let policy = privileges.policy.as_ref();
     let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
     // A rule is applied in this process. PostgreSQL evaluates only policies without a rule, because
-    // that costs a query for the changes.
+    // each evaluation by PostgreSQL costs a query.
     let evaluated = policy.filter(|_| rule.is_none());
     let rls = evaluated.map(|_| evaluators.get(&request.login, relation, &privileges));
     let subscriber = Arc::new(Subscriber {
@@ -164,7 +164,9 @@ fn attach(
 }
 
 /// Returns where the subscription starts. Without a cursor it starts at the next commit. With the
-/// cursor `after` it starts after it, or with a gap if the changes after it are not available.
+/// cursor `after` it starts after the cursor. If the changes after the cursor are not available, it
+/// starts at the next commit and reports a gap. `since` is the position since which the table has
+/// been captured without a gap.
 ///
 /// # Errors
 ///

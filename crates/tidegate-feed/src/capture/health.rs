@@ -81,10 +81,11 @@ struct LastHealth {
 /// [`tidegate_changelog::ChangeLog::health_query`].
 struct CaptureHealth {
     table: u32,
-    /// Marks of the capture of INSERTs, such as triggers. As long as one of the marks exists, no
-    /// INSERT was missed.
+    /// The marks of the capture of INSERTs. A mark identifies an object by which the table is
+    /// captured, such as its entry in a publication. As long as one of the marks exists, no INSERT
+    /// was missed.
     inserts: Vec<Box<str>>,
-    /// Marks of the capture of UPDATEs and DELETEs.
+    /// The marks of the capture of UPDATEs and DELETEs.
     changes: Vec<Box<str>>,
     /// Whether PostgreSQL accepts UPDATE and DELETE. PostgreSQL rejects them if the replica
     /// identity is missing.
@@ -187,7 +188,8 @@ enum CaptureFault {
     RejectsWrites,
 }
 
-/// Whether no mark of a table's capture exists. The result is `true` if PostgreSQL does not answer.
+/// Whether no mark of a table's capture exists. The result is also `true` if the query for the
+/// marks fails.
 pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));

@@ -9,8 +9,8 @@ use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
 /// Captures a table again as `demand` requires, and stores the capture. The calling function must
-/// hold the lock of the table, or the exclusive lock of the captures. If changes may be missing,
-/// records a gap, which [`report_gaps`] reports.
+/// hold the table's lock (`Captures::table_lock`), or hold `Captures::lock` exclusively. If changes
+/// may be missing, records a gap, which [`report_gaps`] reports.
 ///
 /// # Errors
 ///
@@ -21,8 +21,8 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position than before has one of two causes. The table was released in the meantime,
-    // which is a gap. Or more kinds of changes are captured now, which is no gap.
+    // `captured.since` can be later than before for two reasons. The table was released in the
+    // meantime, which is a gap. Or more kinds of changes are captured now, which is no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {

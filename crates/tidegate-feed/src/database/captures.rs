@@ -19,11 +19,11 @@ pub(crate) struct TableCapture {
     pub(crate) last_used: Instant,
     /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,
-    /// A gap that is not reported yet; `None` if there is none. Changes from before this capture
-    /// may be missing.
+    /// A gap that is not reported yet; `None` if there is none. The value is the capture that ended
+    /// the gap: changes before its `since` may be missing.
     pub(crate) pending_gap: Option<Captured>,
     /// The gap that was most recently recorded while `pending_gap` was set. It is reported after
-    /// `pending_gap`.
+    /// `pending_gap`. `None` if there is none.
     pub(crate) next_gap: Option<Captured>,
 }
 
@@ -59,8 +59,8 @@ impl Captures {
         self.tables.lock().clone()
     }
 
-    /// Runs a function on the capture of a table, under the lock. Returns `None` if the table is
-    /// not captured.
+    /// Runs a function on the capture of a table, while the map of captures is locked. Returns
+    /// `None` if the table is not captured.
     pub(crate) fn update<R>(
         &self,
         relation: u32,
@@ -69,7 +69,7 @@ impl Captures {
         self.tables.lock().get_mut(&relation).map(update)
     }
 
-    /// Runs a function on all captures, under the lock.
+    /// Runs a function on all captures, while their map is locked.
     pub(crate) fn with_all<R>(&self, f: impl FnOnce(&mut HashMap<u32, TableCapture>) -> R) -> R {
         f(&mut self.tables.lock())
     }

@@ -113,8 +113,8 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported after the request may have moved `since`. Therefore `since` is
-        // read under the lock of the hub, under which gaps are reported.
+        // A gap that was reported after `start` was determined may have moved `since` forward.
+        // Therefore `since` is read under the lock of the hub, under which gaps are reported.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);
         let start = match (start, since) {

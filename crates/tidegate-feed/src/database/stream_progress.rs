@@ -114,7 +114,7 @@ impl StreamProgress {
     /// Waits until everything before a position has been dispatched.
     ///
     /// # Errors
-    /// [`Error::Timeout`].
+    /// [`Error::Timeout`] if the stream has not reached the position at the deadline.
     pub(crate) async fn wait_until_reached(
         &self,
         position: LogPosition,

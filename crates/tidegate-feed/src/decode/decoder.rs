@@ -1,4 +1,4 @@
-//! Decodes messages of the change log to changes. A transaction has committed before its first
+//! Decodes messages of the change log into changes. A transaction has committed before its first
 //! message arrives. So changes are returned immediately, and not buffered until their transaction
 //! ends.
 
@@ -26,7 +26,7 @@ pub(crate) struct ChangeDecoder {
     transaction_id: u32,
 }
 
-/// The meaning of a message.
+/// What a message of the change log contains.
 #[derive(Debug)]
 pub(crate) enum Decoded {
     /// The message contains nothing that subscriptions need.

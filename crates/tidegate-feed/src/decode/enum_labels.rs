@@ -41,7 +41,7 @@ pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
 ///
 /// # Errors
 ///
-/// [`LogError::Unavailable`] if PostgreSQL does not answer.
+/// [`LogError::Unavailable`] if the query fails, for example because PostgreSQL does not respond.
 pub(crate) async fn refresh(
     catalog: &CatalogReader,
     types: &TypeCache,

@@ -1,4 +1,4 @@
-//! Decodes messages of the change log to changes.
+//! Decodes messages of the change log into changes.
 
 pub(crate) mod change;
 pub(crate) mod decoder;

@@ -11,10 +11,11 @@ use tidegate_values::Type;
 use crate::catalog_query::CatalogReader;
 use crate::decode::type_lookup;
 
-/// An enum label, preceded by the OID of its enum.
+/// The OID of an enum, and one of its labels.
 pub(crate) type EnumLabel = (u32, Box<[u8]>);
 
-/// Types by OID. Readers take the whole map, which is immutable. An update replaces the map.
+/// Types by OID. A task that looks up types takes the whole map, which is immutable. An update
+/// replaces the map.
 #[derive(Default)]
 pub(crate) struct TypeCache {
     types: Mutex<Arc<HashMap<u32, Type>>>,
@@ -45,7 +46,8 @@ impl TypeCache {
     ///
     /// # Errors
     ///
-    /// [`LogError::Unavailable`] if PostgreSQL does not answer.
+    /// [`LogError::Unavailable`] if the query fails, for example because PostgreSQL does not
+    /// respond.
     pub(crate) async fn resolve(
         &self,
         catalog: &CatalogReader,

@@ -45,7 +45,7 @@ const TYPES: &str = "\
 ///
 /// # Errors
 ///
-/// If PostgreSQL does not answer.
+/// If the query fails, for example because PostgreSQL does not respond.
 pub(crate) async fn look_up(
     catalog: &CatalogReader,
     types: &[u32],

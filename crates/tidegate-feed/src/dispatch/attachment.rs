@@ -25,7 +25,7 @@ pub(crate) enum StartAt {
     Now,
     /// After this position.
     After(EventPosition),
-    /// At the next commit, after a gap with this reason.
+    /// At the next commit. A gap with this reason is reported first.
     Gap(Resync),
 }
 

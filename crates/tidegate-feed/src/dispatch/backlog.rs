@@ -13,7 +13,8 @@ use crate::event::cursor::EventPosition;
 
 /// The result of a read from the ring for a replay.
 pub(crate) enum ReplayRead {
-    /// Some changes, and the position up to which they are complete. The list may be empty.
+    /// Changes of the subscribed table, and the position up to which they are complete. The list
+    /// may be empty.
     Changes(Vec<Arc<RowChange>>, EventPosition),
     /// The ring no longer contains all changes after the position.
     Lost,

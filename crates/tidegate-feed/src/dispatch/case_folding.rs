@@ -20,8 +20,8 @@ const COLLATIONS: &str = "\
 /// The schema and the name of a collation.
 type CollationName = (Box<str>, Box<str>);
 
-/// The case folding of the collations that were needed so far. The value is `None` if the service
-/// cannot reproduce the rules of the collation.
+/// The case folding of each collation that a filter has needed so far; `None` if the service cannot
+/// reproduce the rules of the collation.
 #[derive(Default)]
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
@@ -32,7 +32,7 @@ impl CaseFoldingCache {
     /// # Errors
     ///
     /// [`Error::Filter`] if a collation folds case by rules that the service cannot reproduce;
-    /// [`Error::Privileges`] if PostgreSQL does not answer.
+    /// [`Error::Privileges`] if a query to PostgreSQL fails.
     pub(crate) async fn load(
         &self,
         catalog: &CatalogReader,

@@ -49,12 +49,12 @@ pub(crate) enum DeliveryMode {
 
 /// The state of a lagging connection's reader.
 pub(crate) struct LaggingState {
-    /// Everything up to this position was processed.
+    /// The reader has processed all changes up to this position.
     pub(crate) position: EventPosition,
     /// Wakes the reader, and identifies it.
     pub(crate) wake: Arc<Notify>,
     /// Whether a new stream has set `position`. If so, the next call of [`Self::reach`] must not
-    /// overwrite `position`.
+    /// overwrite `position`, because that call reports what was read before the new stream.
     restarted: bool,
     /// Gaps that are reported when the connection has read up to their positions.
     gaps: VecDeque<PendingGap>,

@@ -18,7 +18,8 @@ pub(crate) struct EncodedRow {
     pub(crate) row: Bytes,
     /// The errors of values that cannot be represented; `None` if there are none.
     pub(crate) field_errors: Option<Arc<[FieldError]>>,
-    /// The names of the columns of the primary key, if they are requested and known.
+    /// The names of the columns of the primary key, if they are requested and known; otherwise
+    /// `None`.
     pub(crate) key: Option<Arc<[Box<str>]>>,
 }
 
@@ -46,7 +47,7 @@ impl From<tidegate_values::MalformedValue> for EncodeError {
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     columns: Box<[EncodedColumn]>,
-    /// The text after the last value.
+    /// The JSON text after the last value. It ends with `}`.
     end: Bytes,
     key: Option<Arc<[Box<str>]>>,
 }

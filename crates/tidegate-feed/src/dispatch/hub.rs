@@ -32,7 +32,8 @@ pub(crate) struct Hub {
     pub(crate) connections: HashMap<usize, ConnectionState>,
     /// The ids of the connections that lag.
     pub(crate) lagging: HashSet<usize>,
-    /// The position up to which each replaying subscription has read, by id.
+    /// The position up to which each replaying subscription has read, by the id of the
+    /// subscription.
     pub(crate) replays: HashMap<u64, EventPosition>,
     /// How many table definitions the feed has read from the change log.
     pub(crate) definition_count: u64,

@@ -26,9 +26,9 @@ pub(crate) struct IndexedSubscriber {
 /// The subscriptions to one operation on one table.
 #[derive(Default)]
 pub(crate) struct Index {
-    /// The subscriptions of members, by the values that policies require in a column.
+    /// The subscriptions with a `MemberRule`, by the values that the rule requires in a column.
     by_rule: Vec<RuleIndex>,
-    /// The subscriptions of other callers whose filters compare a column for equality.
+    /// The subscriptions without a rule whose filters compare a column for equality.
     by_equality: Vec<EqualityIndex>,
     /// The subscriptions with neither a rule nor a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,

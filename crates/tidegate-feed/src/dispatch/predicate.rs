@@ -20,7 +20,7 @@ pub struct Predicate {
     /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
     /// An equality that every passing row fulfils, under which the index stores the subscription.
-    /// `None` if the filter requires none.
+    /// `None` if the filter has no such equality.
     equality: Option<Arc<Equality>>,
 }
 
@@ -58,7 +58,7 @@ impl Predicate {
                 r#type: base_type(&column.r#type).clone(),
             });
         }
-        // The column with the fewest values is used, because it excludes the most rows.
+        // The equality with the fewest values is used, because it probably excludes the most rows.
         let pins = matcher.required_values().iter().filter_map(|pin| {
             let column = relation.column(pin.column);
             Some(Equality {
@@ -201,8 +201,8 @@ impl BoundPredicate {
         self.equality.as_ref()
     }
 
-    /// Whether a row passes. `None` if the result depends on a value that the change log does not
-    /// contain, or on a malformed value.
+    /// Whether a row passes the filter. `None` if the result depends on a value that the change log
+    /// does not contain, or on a malformed value.
     pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
         let value = |id: ColumnId| {
             let at = self

@@ -139,7 +139,8 @@ impl EventSender {
         Ok(())
     }
 
-    /// Pushes an item even if the queue is full. Use it only for rare kinds of items.
+    /// Pushes an item even if the queue is full. Use it only for items that are rare, because
+    /// nothing else bounds their number.
     pub(crate) fn push_unbounded(&self, delivery: Delivery) {
         self.0.state.lock().items.push_back(delivery);
         self.0.filled.notify_one();
@@ -175,8 +176,8 @@ impl EventSender {
         }
     }
 
-    /// The depth at which a full queue has room again. It is half of the limits, so that readers
-    /// work in batches.
+    /// The depth at which a full queue has room again. It is half of the limits, so that a task
+    /// that waited for room can then push many events.
     fn low_water(&self) -> LowWater {
         LowWater {
             events: self.0.limits.events / 2,

@@ -73,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// Records that the stream has reached a position, without a further change before it.
+    /// Records that the stream has reached a position, and that no further change comes before it.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         self.head = self.head.max(position);
     }

@@ -32,9 +32,8 @@ impl SharedHub {
         self.0.lock().ring.set_limit(bytes);
     }
 
-    /// Locks the hub, for a step that also uses other state. Lock order: the lock of the captures'
-    /// map may be taken while the hub is locked, but the hub must not be locked while the map is
-    /// locked.
+    /// Locks the hub, for a step that also uses other state. Lock order: the map in `Captures` may
+    /// be locked while the hub is locked, but the hub must not be locked while that map is locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
         self.0.lock()
     }
@@ -143,8 +142,8 @@ impl SharedHub {
         backlog::read_lagging(&mut self.0.lock(), connection, wake, done)
     }
 
-    /// The position of a subscription's replay; `None` if the subscription does not replay. A
-    /// stream that was opened since may have set the position to the start of the stream.
+    /// The position of a subscription's replay; `None` if the subscription does not replay. If a
+    /// new stream was opened during the replay, the position may be the start of the new stream.
     pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
         self.0.lock().replays.get(&subscriber.id).copied()
     }

@@ -86,7 +86,7 @@ impl Subscriber {
         privileges.depends_on_roles && Some(&*privileges.role_fingerprint) != role_fingerprint
     }
 
-    /// Replaces the privileges, unless the current ones were queried later.
+    /// Replaces the privileges, unless the stored privileges were queried later than `privileges`.
     pub(crate) fn update_privileges(&self, privileges: &Arc<Privileges>) {
         let mut known = self.privileges.lock();
         if known.queried_at <= privileges.queried_at {

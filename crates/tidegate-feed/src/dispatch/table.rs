@@ -34,7 +34,7 @@ pub(crate) struct TableSubscribers {
     /// The ids of the subscriptions that lag, each with the notification that wakes the reader of
     /// its connection.
     lagging: Vec<(u64, Arc<Notify>)>,
-    /// How many changes of the table were dispatched; it identifies the most recent change.
+    /// The number of dispatched changes of the table, which identifies the most recent change.
     change_count: u64,
     /// The position of the table's most recent change. For a table that was just added, it is a
     /// position after which the table has not changed.
@@ -215,7 +215,8 @@ impl TableSubscribers {
             let Some(item) = outcome.item(cursor) else {
                 return;
             };
-            // The index may visit a subscription more than once.
+            // The index may visit a subscription more than once, but the change is pushed only
+            // once.
             if subscriber.last_pushed.load(Ordering::Relaxed) == change_count {
                 return;
             }

@@ -34,7 +34,7 @@ impl EventPosition {
         }
     }
 
-    /// The position in the log directly after this one.
+    /// The position in the log directly after the commit; `commit` itself if `index` is 0.
     pub(crate) fn end(self) -> LogPosition {
         LogPosition(self.commit.0.saturating_add(u64::from(self.index > 0)))
     }

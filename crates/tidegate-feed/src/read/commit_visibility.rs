@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use crate::catalog_query::{CatalogReader, QueryOutcome, is_true};
 
-/// The first and the longest pause between two queries.
+/// The first and the longest pause between two checks whether a transaction is visible.
 pub(crate) const PAUSE: (Duration, Duration) =
     (Duration::from_millis(2), Duration::from_millis(250));
 /// How long the live reader waits until a transaction is visible. After this time it opens the

@@ -17,7 +17,7 @@ use crate::read::commit_visibility;
 /// The pause before policies are evaluated again while PostgreSQL is unreachable.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
 
-/// The error if the subscription has ended. Nothing more is delivered to it.
+/// The error if a subscription has ended. Nothing more is delivered to the subscription.
 pub(crate) struct SubscriptionEnded;
 
 /// Evaluates a change for a subscription. `binding` binds the subscription to a schema, and is

@@ -28,7 +28,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// or replaying clients need, so that they can catch up.
 const READER_PAUSE: Duration = Duration::from_millis(5);
 
-/// Reads streams until it is aborted. The first stream starts at `first`.
+/// Reads one stream after the other until the task is aborted. The first stream starts at `first`.
 pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
     let mut start = first;
     let mut pause = PAUSE.0;
@@ -154,7 +154,7 @@ struct LiveReader {
     /// Changes up to this position were already dispatched by the previous stream, and are skipped.
     dispatched: EventPosition,
     /// The tables for which the roles of subscriptions were already checked in this batch. The
-    /// value is the commit of the newest transaction that the check covers.
+    /// value is the position of the commit of the newest transaction that the check covers.
     roles_checked: HashMap<u32, LogPosition>,
 }
 
@@ -219,7 +219,7 @@ impl LiveReader {
         self.roles_checked.insert(relation, commit);
     }
 
-    /// Processes a message. Returns the end of the transaction if the message is a commit.
+    /// Processes a message. Returns the position after the transaction if the message is a commit.
     async fn process(&mut self, bytes: &bytes::Bytes) -> Result<Option<LogPosition>, LogError> {
         let types = self.database.types.current();
         if !Arc::ptr_eq(&types, &self.types) {

@@ -22,7 +22,8 @@ use crate::read::lagging;
 
 /// The first and the longest pause between two attempts to read the change log.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// How many attempts may fail while other subscriptions get changes.
+/// The number of failed attempts to read the change log after which a gap is reported. Attempts
+/// that fail while the live reader has no stream do not count.
 const ATTEMPTS: usize = 8;
 
 /// Starts a task that replays the changes after a position.
@@ -139,7 +140,7 @@ impl Replay {
                 Err(ReplayError::Failed(error)) => error,
             };
             // While the live reader has no stream either, no subscription gets changes, so this one
-            // misses nothing by waiting.
+            // misses nothing by waiting. Therefore such a failure does not count.
             if self.database.stream.is_live() {
                 attempts -= 1;
             }
@@ -224,7 +225,7 @@ impl Replay {
     }
 }
 
-/// Decodes a message to changes.
+/// Decodes a message of the change log. Returns the changes in it, often none.
 async fn decode(
     database: &DatabaseFeed,
     decoder: &mut ChangeDecoder,
@@ -251,7 +252,7 @@ async fn decode(
     }
 }
 
-/// Why a replay stopped.
+/// Why a replay could not read the change log.
 enum ReplayError {
     SubscriptionEnded,
     Failed(LogError),

@@ -45,7 +45,7 @@ mod subject {
 ///
 /// # Errors
 ///
-/// If PostgreSQL does not answer.
+/// If the statement fails, for example because PostgreSQL does not respond.
 pub(crate) async fn poll(database: &DatabaseFeed) -> tidegate_sql::Result<CatalogSnapshot> {
     let captures = database.captures.all();
     let subscribers = database.hub.subscribers();

@@ -154,8 +154,8 @@ pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
     if roles.is_empty() {
         return;
     }
-    // If PostgreSQL does not answer, the privileges of all these subscriptions are read again. If
-    // they cannot be read either, subscriptions under row level security end.
+    // If the fingerprints cannot be read, the privileges of all these subscriptions are read again.
+    // If the privileges cannot be read either, subscriptions under row level security end.
     let current = fingerprint::of_roles(&database.catalog, &roles)
         .await
         .unwrap_or_default();
@@ -227,9 +227,9 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
 /// Applies new privileges to the subscriptions of a role to a table, and ends those that the
-/// privileges no longer allow. If `unverified` is true, ends all of them. Returns the evaluators
-/// that the calling function must update; some of them may be busy. Returns `None` if `privileges`
-/// is an error.
+/// privileges no longer allow. If `unverified` is true, the privileges could not be read for too
+/// long, and all of the subscriptions end. Returns the evaluators that the calling function must
+/// update; some of them may be busy. Returns `None` if `privileges` is an error.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],
@@ -262,7 +262,8 @@ fn apply(
     }
 }
 
-/// The cause of an error, for the log. The text of [`Error::Privileges`] does not contain it.
+/// The cause of an error, for the log. The text of [`Error::Privileges`] does not contain the
+/// cause.
 fn reason(error: &Error) -> String {
     let cause = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), ToString::to_string)
@@ -281,13 +282,15 @@ async fn update_all(updates: Vec<RlsUpdate>) {
 /// The reason why a subscription must end; `None` if it may continue.
 fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> Option<Ended> {
     // A renamed table may never change again, so the change log may never describe it again.
+    // Therefore the new name is detected here too.
     let renamed = privileges.as_ref().ok();
     let renamed = renamed.and_then(|table| subscriber.renamed(&table.schema, &table.name));
     if renamed.is_some() {
         return renamed;
     }
     match privileges {
-        // The change log reports changes of a partition as changes of the partitioned table.
+        // The change log reports changes of a partition as changes of the partitioned table, so the
+        // subscription would get no more events.
         Ok(privileges) if privileges.is_partition => Some(Ended::Changed {
             problem: "the table was attached to a partitioned table".to_owned(),
         }),

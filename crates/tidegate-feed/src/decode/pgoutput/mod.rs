@@ -20,7 +20,7 @@ pub enum PgOutputMessage {
         /// The position of the commit. It is greater than the position of the previous
         /// transaction's commit.
         commit: LogPosition,
-        /// The transaction id.
+        /// The lower 32 bits of the transaction id.
         transaction: u32,
     },
     /// A transaction ends.
@@ -124,7 +124,7 @@ pub enum DecodeError {
     /// A value is in binary format, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// A byte that specifies the kind of an element has an unknown value.
+    /// A byte that specifies the kind of an element, for example of a row, has an unknown value.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
         /// The element of the protocol whose kind the byte specifies.
