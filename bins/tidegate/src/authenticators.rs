@@ -94,8 +94,9 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates the functions that return claims, and corrects the values that they return for
-    /// users. If the functions cannot be created in a database, logs the failure once.
+    /// Creates the functions that return claims in a tenant's database, and corrects the values
+    /// that these functions return for `users`. If the functions cannot be created, logs the first
+    /// failure for the database.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,
@@ -121,8 +122,8 @@ impl RoleMaintenance {
         Ok(())
     }
 
-    /// Writes the claims of one role. The user's record is read again, because it may have changed
-    /// since the users were listed.
+    /// Corrects the claims that are stored for one role. Reads the record of its user again,
+    /// because the record may have changed since `users` was read.
     async fn correct(
         &self,
         database: &DatabaseName,

@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::{master_key, ports};
 
-/// How much longer than the retention window JetStream keeps changes, so that a cursor from the
-/// start of the window is still found.
+/// JetStream keeps changes for the retention window and this margin, so that a client can resume
+/// from a cursor at the start of the window.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens a bus over which nodes share the changes of `log`; `None` if the settings name no bus.
@@ -109,7 +109,7 @@ impl MetricsSource for BusProbe {
     }
 }
 
-/// The name, kind, description and value of a metric.
+/// The name, type (`gauge` or `counter`), help text and value of a metric.
 type Metric = (
     &'static str,
     &'static str,

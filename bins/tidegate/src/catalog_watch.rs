@@ -6,8 +6,8 @@
 //! compared once for all databases.
 //!
 //! Each tick reads change markers in the control database: one for each database, and one for the
-//! roles. The database is polled, or the roles are compared, only if this marker has changed,
-//! because polls and comparisons may need a login or take long.
+//! roles. A database is polled only if its marker has changed, and the roles are compared only if
+//! theirs has changed, because a poll may need a login, and a comparison may take long.
 
 mod check;
 mod last_check;
@@ -45,8 +45,9 @@ const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
 /// The number of ticks without a statement after which a database counts as unused. The node then
-/// stops listening to it, unless the schemas of the database are still watched. Half a minute: the
-/// next statement after this time costs a login and a comparison of all definitions.
+/// stops listening to it, unless the schemas of the database are still watched. The ticks take half
+/// a minute. The time is not shorter, because the next statement after it costs a login and a
+/// comparison of all definitions.
 const UNUSED_AFTER_TICKS: u32 = 75;
 /// The maximum number of databases that are polled in a tick because the node has no free service
 /// connection to listen to them. The databases that have waited longest come first. The number is
@@ -80,8 +81,8 @@ pub(crate) struct CatalogWatch {
     users: UserPool,
     /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database, the number of statements that have run, and the number of ticks since
-    /// this number changed.
+    /// For each database, the number of statements that users have run in it, and the number of
+    /// ticks since this number changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
@@ -174,9 +175,9 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the change markers of the cluster and of databases; `None` if nothing is in use, or if
-    /// the control database does not respond. If it does not respond, the following checks report
-    /// the error.
+    /// Reads the change markers of the cluster and of databases; `None` if no database is watched
+    /// and no user has a connection, or if the control database does not respond. In the second
+    /// case, the checks that follow report the error.
     async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
@@ -260,7 +261,8 @@ impl CatalogWatch {
         {
             return false;
         }
-        // Without markers all databases are checked, and these checks report the error.
+        // Without markers, the roles count as changed and all databases are checked. These checks
+        // report why the markers could not be read.
         let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };
@@ -322,8 +324,8 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            // A check that is only due is not repeated if the database sends no notifications,
-            // because then the next tick polls it anyway.
+            // A check with the reason `Due` is not repeated if the database sends no notifications,
+            // because the next tick polls such a database anyway.
             if reason != Reason::Due || state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
@@ -331,7 +333,7 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // For a reported definition, the marker is not recorded: the check may rely on a
+            // After a notification, the marker is not recorded, because the check may rely on a
             // comparison that a request made before the marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),

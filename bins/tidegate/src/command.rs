@@ -43,7 +43,7 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     }
 }
 
-/// A text as one word of a shell command.
+/// Quotes a text if that is necessary for a shell to read it as one word.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |char: char| char.is_alphanumeric() || "_-./:@+,=".contains(char);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -51,7 +51,8 @@ use settings::{Layers, Settings};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The provider is installed first, so that no library chooses another one.
+    // The cryptography provider of rustls is installed first, so that no library chooses another
+    // one.
     let provider = rustls::crypto::ring::default_provider();
     provider
         .install_default()

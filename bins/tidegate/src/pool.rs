@@ -120,7 +120,9 @@ impl UserPool {
         self.held() > 0 || replicas.any(|users| users.pool().stats().held > 0)
     }
 
-    /// Calls [`UserExecutor::check_logins`], because roles may have changed.
+    /// Checks the logins of open connections after roles may have changed, see
+    /// [`UserExecutor::check_logins`]. On replicas, does not check whether users may still share
+    /// connections.
     pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<()> {
         self.check_replica_logins().await?;
         self.postgres.user_executor().check_logins().await
@@ -142,7 +144,8 @@ impl UserPool {
         Ok(())
     }
 
-    /// Invalidates cached metadata, because a definition of the database may have changed.
+    /// Invalidates the cached metadata of a database. Called when a definition in it may have
+    /// changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         if let Some(replicas) = &self.replicas {
             replicas.redefined(database);
@@ -253,8 +256,8 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The counts of events since the start of the process. Each has the name of the event, the help
-/// text and the count.
+/// The events that are counted since the start of the process: for each, the name, the help text
+/// and the count. `shared` is the count of the first event.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

@@ -229,10 +229,11 @@ pub(super) async fn release(
     session.end(done).await
 }
 
-/// Drops the event trigger and its schema.
+/// The SQL that drops the service's event trigger and its schema in a database that is released.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Returns the statements that undo `changes`. No statement is needed for a role that was dropped.
+/// Returns the statements that undo `changes`. `logins` are the login roles that exist; a role that
+/// was dropped needs no statement.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

@@ -36,7 +36,8 @@ pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID 
 /// The maximum length of a role's name in bytes.
 const MAX_NAME: usize = 63;
 
-/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
+/// The longest wait for the lock under which authenticators are assigned. It equals the
+/// `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Selects which users of a tenant get an authenticator.
@@ -302,7 +303,8 @@ pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> 
     script
 }
 
-/// Removes a role from all authenticators of its tenant.
+/// Ends the memberships of a tenant's authenticators in the role of a user, so that they can no
+/// longer take this role.
 pub(super) async fn unassign(session: &Session, (database, role): (&str, &str)) -> Result<()> {
     let rows = session
         .client

@@ -93,7 +93,7 @@ impl Finding {
     }
 }
 
-/// The source of change events.
+/// The source of change events, with the login that reads it.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedLogin<'a> {
     /// Logical decoding on every node, with the login of this configuration.
@@ -140,8 +140,8 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Returns the reason why changes cannot be read from `feed`, with the SQL that helps. Returns
-    /// `None` if they can be read.
+    /// Returns the reason why changes cannot be read from `feed`, with the SQL that removes this
+    /// reason. Returns `None` if the changes can be read.
     ///
     /// # Errors
     ///

@@ -221,8 +221,8 @@ impl<'a> Graph<'a> {
         if let Some(depth) = known.get(&role) {
             return *depth;
         }
-        // PostgreSQL allows no circular grants. This entry ends the recursion if there is a circle
-        // anyway.
+        // PostgreSQL allows no circular grants. If there were a circle anyway, this entry would end
+        // the recursion.
         known.insert(role, 0);
         let above = self.to(role).iter().map(|edge| {
             let grantor = (role.0, edge.grant.grantor.role.as_str());
@@ -233,8 +233,8 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] by the
-    /// privileges that the grantor has.
+    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] according
+    /// to the privileges that the grantor itself received.
     fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;

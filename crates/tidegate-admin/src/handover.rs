@@ -1,5 +1,5 @@
-//! Checks objects that are given to another role: code of the objects must not get this role's
-//! privileges.
+//! Checks objects that are given to another role: other roles must not be able to run code of these
+//! objects with the privileges of the new owner.
 
 use super::session::Session;
 use super::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) enum HandoverStep {
 
 /// Refuses objects that would let other roles act with the privileges of `heir`: `SECURITY DEFINER`
 /// routines, views, rules, and code that PostgreSQL runs as the owner of a table. `session` is in
-/// the roles' database.
+/// the tenant's database, which contains the objects of `roles`.
 ///
 /// # Errors
 ///

@@ -185,7 +185,7 @@ impl Admin {
             });
         }
         session.lock(&DATABASE_LOCK).await?;
-        // Another node may have created it in the meantime.
+        // Another node may have created the database while this node waited for the lock.
         if tenant::database_exists(&session, name).await? {
             return Ok(());
         }

@@ -247,7 +247,7 @@ fn revoke<'a>(
     parts
 }
 
-/// The privileges and the object of a grant, in SQL.
+/// The SQL between GRANT or REVOKE and the role: the privileges and the object of a grant.
 fn what(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
     let Object {
         kind, name, column, ..

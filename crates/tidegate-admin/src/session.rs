@@ -252,7 +252,7 @@ mod tests {
         assert!(matches!(missed, Error::Busy("others test")), "{missed}");
 
         let watcher = session().await;
-        // These limits replace the 30 and 60 seconds of every session.
+        // These limits replace the `lock_timeout` and `statement_timeout` that every session has.
         let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
         second.client.batch_execute(brief).await.unwrap();
         let mut waiting = std::pin::pin!(second.lock(&long));

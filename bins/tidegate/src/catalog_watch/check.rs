@@ -25,7 +25,8 @@ pub(super) enum Reason {
     Reported,
     /// Definitions may have changed without a notification.
     Due,
-    /// Roles have changed, and the database may have changed too.
+    /// Roles may have changed, or the most recent comparison or load failed. The check compares
+    /// roles and definitions.
     Roles,
 }
 
@@ -62,8 +63,8 @@ pub(super) async fn check(
         // The catalog logs a failure, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
-            // A reported definition has already invalidated the caches. Invalidating them again
-            // would make the next request compare the database once more.
+            // The notification about the definition has already invalidated the caches. If they
+            // were invalidated again, the next request would compare the definitions once more.
             if reason != Reason::Reported {
                 users.redefined(&database);
             }

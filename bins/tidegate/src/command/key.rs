@@ -60,9 +60,9 @@ async fn rotate(settings: &Settings, compromised: bool) -> Result {
     }
 }
 
-/// Replaces the keys that seal claims, of one tenant or of all tenants. The new generation is
-/// recorded in the control database first. If a tenant's database cannot be reached, a node
-/// replaces the key in that database later.
+/// Replaces the keys that seal claims, of one tenant or of all tenants. The new generation of a
+/// tenant's key is recorded in the control database first. If a tenant's database cannot be
+/// reached, a node replaces the key in that database later.
 async fn rotate_claims(service: &Service, only: Option<&str>) -> Result {
     let tenants = match only {
         Some(name) => vec![super::user::tenant(service, name).await?],

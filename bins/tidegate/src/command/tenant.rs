@@ -204,7 +204,8 @@ pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) ->
     delete_records(service, &tenant.name).await
 }
 
-/// The values for the records of a new tenant. `grants` is `None` unless the database is adopted.
+/// The values for the records of a new tenant. `grants` are the changes of privileges that an
+/// adoption makes, as JSON; `None` unless the database is adopted.
 struct Record<'a> {
     name: &'a TenantName,
     role: &'a str,
@@ -314,8 +315,8 @@ async fn list(service: &Service) -> Result {
     )
 }
 
-/// A change of privileges in the form in which it is stored. If `role` is `None`, it concerns
-/// PUBLIC.
+/// A change of privileges that an adoption made, as it is stored. If `role` is `None`, a privilege
+/// of PUBLIC was changed.
 #[derive(Serialize, Deserialize)]
 struct StoredChange {
     role: Option<String>,

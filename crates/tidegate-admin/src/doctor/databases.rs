@@ -74,8 +74,8 @@ impl Admin {
     }
 }
 
-/// Reports that a database cannot be opened. If the administrator lacks a privilege, the finding
-/// has the SQL that grants the privilege.
+/// Reports that a database cannot be opened. If the administrator lacks CONNECT, the finding has
+/// the SQL that grants it.
 fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     let sql = (error.sqlstate() == Some("42501")).then(|| {
         format!(

@@ -233,8 +233,9 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 /// The maximum number of users for which a login is tried to check the password.
 const MAX_TRIED: i64 = 100;
 
-/// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
-/// checks the password before that privilege. The error says why the login failed.
+/// Logs in as the temporary role, to check its password. A missing CONNECT privilege counts as
+/// success, because PostgreSQL checks the password before this privilege. The error is the reason
+/// why the login failed.
 async fn try_login(
     config: &Config,
     database: &str,

@@ -46,7 +46,8 @@ impl Admin {
     }
 }
 
-/// One row for each role, and for each group of members.
+/// Selects the recorded tenants. The rows of a tenant are one for each user with a role, and one
+/// for each group that has members.
 const RECORDED: &str = "\
     SELECT t.name, t.owner_role, t.adopted, u.role, u.user_group, \
            coalesce(u.default_user, false), \
@@ -117,7 +118,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 
 /// The state of a tenant's roles.
 pub(super) struct TenantRoles<'a> {
-    /// The roles that log in.
+    /// The roles of the users and, if one of them is missing, the missing authenticators.
     pub(super) logins: Vec<Login<'a>>,
     /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
     /// to be part of a role's name.
@@ -137,7 +138,7 @@ pub(super) struct Login<'a> {
     pub(super) connect: ConnectPrivilege,
 }
 
-/// The membership of a login in a group, as the control database records it.
+/// The membership of a user's role in a group, as the control database records it.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
     /// The role of the group.
@@ -237,7 +238,7 @@ pub(super) async fn roles<'a>(
     Ok(TenantRoles { logins, of_users })
 }
 
-/// Looks up which recorded memberships of a tenant's logins exist.
+/// Looks up which of a tenant's recorded memberships in groups exist in PostgreSQL.
 pub(super) async fn memberships<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -276,7 +277,7 @@ pub(super) async fn missing_member_groups(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The maximum number of databases that are checked.
+/// The maximum number of databases that [`databases`] returns.
 const MAX_TENANTS: i64 = 1_000;
 
 /// The existing databases of tenants: the databases that the control database records, and every
