@@ -42,7 +42,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Runs until the future is dropped.
+    /// Provides the roles and claims of all tenants at once and then at every interval, until the
+    /// future is dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -55,7 +55,7 @@ const UNUSED_AFTER_TICKS: u32 = 75;
 /// polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
-/// The state of a database in use.
+/// The state of a database that is watched or in which users have run statements recently.
 #[derive(Default)]
 struct DatabaseState {
     /// The task that listens to the database. Dropping the set ends the task.
@@ -70,7 +70,7 @@ struct DatabaseState {
     again: Option<Reason>,
     /// The number of ticks since the last check.
     ticks_since_check: u32,
-    /// The result of the most recent check.
+    /// The change marker and the duration of the most recent check.
     last_check: LastCheck,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct CatalogWatch {
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
     /// `None` if they could not be read.
     markers: Option<ChangeMarkers>,
-    /// The most recent comparison of roles.
+    /// The change marker and the duration of the most recent comparison of roles.
     last_role_check: LastCheck,
     /// The roles and memberships at the time of the most recent comparison of roles.
     roles: Option<Roles>,
@@ -125,7 +125,8 @@ impl CatalogWatch {
         }
     }
 
-    /// Runs until the future is dropped.
+    /// Checks databases and roles at every tick and handles notifications, until the future is
+    /// dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -105,7 +105,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     print(text)
 }
 
-/// Formats a point in time for people.
+/// Formats a point in time as text in the form of RFC 3339, in UTC.
 fn time(at: tidegate_identity::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())

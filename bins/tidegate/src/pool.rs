@@ -53,7 +53,7 @@ impl UserPool {
         })
     }
 
-    /// The executor of users' statements.
+    /// The executor of users' statements. It runs reads on replicas if the settings name replicas.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         match &self.replicas {
             Some(replicas) => Arc::new(ReplicatedExecutor::new(
@@ -96,7 +96,7 @@ impl UserPool {
         self.postgres.user_executor().set_capacity(capacity)
     }
 
-    /// The number of open connections.
+    /// The number of connections that the pool of the primary holds.
     pub(crate) fn held(&self) -> usize {
         self.postgres.user_executor().pool().stats().held
     }
@@ -153,7 +153,8 @@ impl UserPool {
         self.postgres.user_executor().redefined(database);
     }
 
-    /// Calls [`Authenticators::invalidate`].
+    /// Invalidates this node's decision whether the users of a database share connections, see
+    /// [`Authenticators::invalidate`].
     pub(crate) fn invalidate_authenticators(&self, database: &DatabaseName) {
         self.authenticators.invalidate(database);
     }

@@ -165,7 +165,8 @@ impl Admin {
     }
 }
 
-/// Checks the server and the login that change events need.
+/// Checks the server's settings and the login that are needed to read changes from WAL. Outboxes
+/// need neither.
 async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
     let Some(reader) = feed.reader() else {
         return Ok(vec![Finding::ok(
@@ -180,7 +181,7 @@ async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Re
     Ok(findings)
 }
 
-/// The statements that create the control database.
+/// The statements that create the control database `name` with the owner `admin`, closed to PUBLIC.
 pub(super) fn control_database(name: &str, admin: &str) -> Script {
     let mut script = Script::default();
     script.push(&[

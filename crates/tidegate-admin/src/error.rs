@@ -182,7 +182,7 @@ impl Error {
         }
     }
 
-    /// The message of the innermost cause.
+    /// The message of the innermost cause; for an error of PostgreSQL, with its detail.
     pub fn reason(&self) -> String {
         match self {
             Self::Statement { source, .. } | Self::Catalog(source) => match source.as_db_error() {

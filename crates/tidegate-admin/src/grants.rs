@@ -28,7 +28,7 @@ pub(super) struct Owner {
 pub(super) struct Object {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// The column, for a column privilege.
+    /// The quoted column of a column privilege; `None` for a privilege on the whole object.
     pub(super) column: Option<String>,
     pub(super) owner: Owner,
     /// The schema and its owner; `None` for an object that is in no schema.
@@ -71,7 +71,7 @@ impl ObjectGrant {
     }
 }
 
-/// One privilege of a grant.
+/// One privilege that one role granted to another: an edge of [`Graph`].
 struct Edge {
     grant: ObjectGrant,
     /// Whether the grantee has the GRANT OPTION.

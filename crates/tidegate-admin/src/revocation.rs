@@ -169,11 +169,11 @@ impl<'a> RevocationWriter<'a> {
 
 /// A privilege that the grantor needs to revoke its grant, but does not have.
 struct MissingPrivilege<'a> {
-    /// The role that can grant the privilege.
+    /// The owner of the object or schema, who can grant the privilege.
     lender: &'a Owner,
-    /// The statement that grants the privilege.
+    /// The statement that grants the privilege to the grantor.
     give: Vec<SqlPart<'a>>,
-    /// The statement that revokes the privilege.
+    /// The statement that revokes the privilege from the grantor again.
     take: Vec<SqlPart<'a>>,
 }
 

@@ -86,7 +86,7 @@ impl Session {
         Ok(self.client.batch_execute(reset).await?)
     }
 
-    /// Opens a transaction.
+    /// Begins a transaction, which [`Self::end`] ends.
     pub(super) async fn begin(&self) -> Result<()> {
         Ok(self.client.batch_execute("BEGIN").await?)
     }

@@ -180,7 +180,7 @@ impl Admin {
             return Ok(());
         };
         if role::origin(&home, role.as_str()).await? == role::RoleOrigin::Missing {
-            // Another session has dropped the role.
+            // Another session has dropped the role in the meantime, so there is nothing left to do.
             return Ok(());
         }
         Err(match error.sqlstate() {

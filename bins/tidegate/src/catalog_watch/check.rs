@@ -13,7 +13,7 @@ use crate::pool::UserPool;
 /// The pause after a check, as a multiple of the check's duration. The pause keeps checks of a
 /// large catalog from occupying PostgreSQL.
 const PAUSE_FACTOR: u32 = 2;
-/// The deadline of one check.
+/// How long the queries of one check may take together.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why a database is checked. If there are several reasons, the variant that comes last
@@ -30,7 +30,7 @@ pub(super) enum Reason {
     Roles,
 }
 
-/// A check that has ended.
+/// A check that has ended: whether it succeeded, and how long it took without the pause.
 pub(super) struct Checked {
     pub(super) database: DatabaseName,
     pub(super) took: Duration,

@@ -1,4 +1,4 @@
-//! `tidegate cluster …`.
+//! `tidegate cluster …`: shows the nodes of the cluster, the bus and the replicas.
 
 use std::sync::Arc;
 

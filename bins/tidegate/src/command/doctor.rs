@@ -1,4 +1,4 @@
-//! `tidegate doctor`.
+//! `tidegate doctor`: checks the privileges and settings that the service needs.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `tidegate key …`.
+//! `tidegate key …`: creates the master key, and lists and rotates keys.
 
 use tidegate_admin::ClaimsState;
 use tidegate_oauth::{Issuer, KeyState};
@@ -11,7 +11,7 @@ use crate::master_key;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate key`.
 pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
     match command {
         KeyCommand::Init { file } => {

@@ -1,4 +1,4 @@
-//! `tidegate tenant …`.
+//! `tidegate tenant …`: creates, adopts, lists, changes and drops tenants.
 
 mod settings;
 
@@ -16,7 +16,7 @@ use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{cli, ports};
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate tenant`.
 pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Result {
     match command {
         cli::TenantCommand::Create { name, password } => {
@@ -165,7 +165,7 @@ pub(crate) async fn run_adoption(
     Ok(())
 }
 
-/// Creates a tenant with its owner.
+/// Creates the database and the owner's role of a tenant, and then writes its records.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;

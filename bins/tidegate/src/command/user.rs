@@ -1,4 +1,4 @@
-//! `tidegate user …`.
+//! `tidegate user …`: creates, lists, changes, repairs and drops the users of a tenant.
 
 mod convert;
 mod credentials;
@@ -15,7 +15,7 @@ use crate::cli::{ChangedUser, Confirmation, UserCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate user`.
 pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
     match command {
         UserCommand::Create {

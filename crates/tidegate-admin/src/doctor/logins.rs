@@ -1,4 +1,5 @@
-//! Checks whether logins succeed and fail as they should.
+//! Checks whether PostgreSQL accepts the logins that the service needs, and refuses wrong
+//! passwords.
 
 use std::error::Error as _;
 
@@ -55,7 +56,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     ])
 }
 
-/// The databases that accept a wrong password.
+/// The databases that accept a wrong password of the temporary role `probe`.
 async fn databases_without_password(
     admin: &Admin,
     session: &Session,

@@ -27,7 +27,7 @@ pub struct RecordedTenant {
     pub(super) shared: Vec<String>,
     /// For each membership of a user with a role: the user's role, and the name of the group.
     memberships: Vec<(String, String)>,
-    /// The names of the groups that have members without a role.
+    /// The names of the groups that have members, who are users without a role.
     member_groups: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     Ok(tenants)
 }
 
-/// The state of a tenant's roles.
+/// The state of a tenant's roles in PostgreSQL.
 pub(super) struct TenantRoles<'a> {
     /// The roles of the users and, if one of them is missing, the missing authenticators.
     pub(super) logins: Vec<Login<'a>>,
@@ -125,7 +125,7 @@ pub(super) struct TenantRoles<'a> {
     pub(super) of_users: Option<Login<'a>>,
 }
 
-/// The state of a role.
+/// The state of a role in PostgreSQL, with its access to the tenant's database.
 pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.

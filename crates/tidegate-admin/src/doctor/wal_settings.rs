@@ -21,7 +21,7 @@ const USAGE: &str = "\
            (SELECT pg_catalog.count(*) FROM slots \
             WHERE own AND NOT temporary AND slot_name ~ '^tidegate_[0-9]+$')::int4";
 
-/// Checks that changes can be decoded.
+/// Checks that `wal_level` is `logical`, because otherwise changes cannot be decoded.
 pub(super) async fn level(session: &Session) -> Result<Finding> {
     let level = "SELECT pg_catalog.current_setting('wal_level')";
     let row = session.client.query_one(level, &[]).await?;

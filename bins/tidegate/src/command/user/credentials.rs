@@ -1,4 +1,4 @@
-//! `tidegate user credentials`.
+//! `tidegate user credentials`: shows or removes passkeys, linked accounts and second factors.
 
 use tidegate_identity::{CredentialKind, Credentials, UserKey};
 
