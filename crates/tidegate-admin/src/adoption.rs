@@ -15,7 +15,7 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 /// Releasing the database undoes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
-    /// PUBLIC, or the role whose privilege was changed.
+    /// PUBLIC or the role from which the privilege was revoked, or to which it was granted.
     pub grantee: Grantee,
     /// The privilege that was changed.
     pub right: Right,
@@ -30,7 +30,7 @@ pub enum Grantee {
     Role(String),
 }
 
-/// The plan of an adoption.
+/// The plan of an adoption: the SQL to run, and what to record so that it can be undone.
 #[derive(Clone, Debug)]
 pub struct Adoption {
     /// The SQL of the adoption, which runs in the database in one transaction.

@@ -40,10 +40,11 @@ const MAX_NAME: usize = 63;
 /// `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Selects which users of a tenant get an authenticator.
+/// Says which users of a tenant get an authenticator.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// The owner's role. A member of this role gets no authenticator. `None` skips this check.
+    /// The owner's role. A user that is a member of this role gets no authenticator. If `None`,
+    /// this is not checked.
     pub(super) owner: Option<&'a str>,
     /// The roles that anonymous callers share. They get no authenticator.
     pub(super) shared: &'a [String],
@@ -111,11 +112,11 @@ pub(super) fn prefix(database: &str) -> String {
 
 /// The authenticator that has room for a new user, or the reason why there is none.
 pub(super) enum AuthenticatorRoom {
-    /// This authenticator has room.
+    /// The name of an authenticator with room.
     In(String),
     /// All existing authenticators are full.
     Full,
-    /// The tenant has no authenticators.
+    /// The tenant has no authenticators, or the administrator cannot assign them.
     None,
 }
 

@@ -24,7 +24,7 @@ use super::{Admin, Result};
 
 pub use recorded_tenants::RecordedTenant;
 
-/// The result of a check.
+/// The result of one check of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The finding in words: a check that passed, or a problem.
@@ -44,7 +44,7 @@ pub enum Severity {
     Note,
     /// The service works, but one of its features does not, or a setting should be improved.
     Advice,
-    /// The service does not work, or is not safe.
+    /// The service does not work or is not safe until the problem is fixed.
     Missing,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of administration.
+//! The errors of operations that the administrator runs in PostgreSQL.
 
 use tidegate_pool::Cause;
 use tidegate_wire::ConnectError;

@@ -1,4 +1,4 @@
-//! The grants that must be revoked to drop a role.
+//! Finds the grants that must be revoked before a role can be dropped.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants that the object's owner made.
 //! If the administrator is not a superuser, `DROP OWNED` may even take the dropped role itself for

@@ -150,10 +150,11 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// A membership of a role.
+/// A membership of a role in a group or in another role.
 struct Membership {
     group: String,
-    /// The grantor, if REVOKE must name it (since PostgreSQL 16).
+    /// The role that granted the membership; `None` before PostgreSQL 16, where REVOKE need not
+    /// name it.
     grantor: Option<String>,
     /// Whether the administrator can end the membership.
     revocable: bool,

@@ -49,7 +49,7 @@ use tidegate_wire::Config;
 use session::{AdvisoryLock, Session};
 use session_cache::SessionCache;
 
-/// The version and the connection limits of a PostgreSQL server.
+/// The version and the limits on connections that a PostgreSQL server reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The server's `server_version_num`.

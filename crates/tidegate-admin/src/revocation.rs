@@ -2,9 +2,9 @@
 //!
 //! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
 //! the GRANT OPTION. Even a superuser has to act as the grantor to revoke the grant (`SET ROLE`).
-//! It is not enough to revoke the grantor's own privilege with CASCADE. If the grantor also holds
-//! the GRANT OPTION through a membership, PostgreSQL keeps the grants that it made, even if it then
-//! loses that membership.
+//! It is not enough to revoke the grantor's own privilege with CASCADE: if the grantor also holds
+//! the GRANT OPTION through a membership, PostgreSQL keeps the grants that the grantor made, even
+//! when the membership ends later.
 
 use std::collections::BTreeSet;
 
@@ -98,7 +98,8 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles that the administrator must be a member of while the statements run.
+    /// The roles that the administrator must be a member of while the statements run, because it
+    /// acts as them.
     stands_for: BTreeSet<&'a str>,
     /// The role that runs the statements; `None` for the administrator.
     role: Option<&'a str>,

@@ -139,9 +139,8 @@ pub(super) enum OutsideDatabase {
     /// Privileges and objects in other databases, and shared objects that the role owns, such as
     /// databases.
     InDatabases,
-    /// The privileges and objects that `InDatabases` selects, and privileges on shared objects.
-    /// `DROP OWNED` would revoke privileges on shared objects, so this is used where `DROP OWNED`
-    /// does not run.
+    /// The same as `InDatabases`, and also privileges on shared objects. Used where `DROP OWNED`,
+    /// which would revoke such privileges, does not run.
     Shared,
 }
 

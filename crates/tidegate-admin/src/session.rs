@@ -129,7 +129,7 @@ impl Session {
         Ok(row.is_some_and(|row| row.get(0)))
     }
 
-    /// The owner of the schema `public`, if it exists.
+    /// The owner of the schema `public`; `None` if the database has no such schema.
     pub(super) async fn owner_of_public(&self) -> Result<Option<String>> {
         let row = self
             .client

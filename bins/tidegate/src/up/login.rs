@@ -52,7 +52,7 @@ pub(super) async fn check(
     }
 }
 
-/// Adds advice to the error of a failed login.
+/// Adds advice to the error of a failed login, according to the reason for the failure.
 fn refused(error: AdminError, address: &Address) -> CliError {
     let AdminError::Connect { source, .. } = &error else {
         return error.into();

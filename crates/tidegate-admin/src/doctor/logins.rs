@@ -17,7 +17,7 @@ use super::Finding;
 use super::missing_objects::names;
 use super::recorded_tenants::{self, RecordedTenant};
 
-/// The prefix of the names of temporary roles.
+/// The prefix of the names of the temporary roles with which the doctor tries logins.
 const PROBE: &str = "tidegate_doctor_";
 
 /// Creates a role like the role of a user, logs in with its password and with a wrong password, and

@@ -17,7 +17,7 @@ use super::recorded_tenants::{
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// The maximum number of names that a finding lists.
+/// The maximum number of roles that the text of a finding names.
 const MAX_NAMES: usize = 5;
 
 /// The maximum number of CONNECT grants on a database that cost no measurable time.
@@ -161,7 +161,7 @@ fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> 
     (!foreign.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// The finding about missing groups and memberships.
+/// The finding about users whose roles are not members of the roles of their groups.
 fn missing_memberships(
     home: &Session,
     tenant: &RecordedTenant,
@@ -194,8 +194,7 @@ fn missing_memberships(
 }
 
 /// The finding about missing roles of groups that have members. A node creates these roles when it
-/// starts. But if they are missing while a backup of the database is restored, the grants to them
-/// fail.
+/// starts. If a backup of the database is restored before that, the grants to these roles fail.
 fn groups_without_role(
     home: &Session,
     tenant: &RecordedTenant,

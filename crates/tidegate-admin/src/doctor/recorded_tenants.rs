@@ -141,7 +141,7 @@ pub(super) struct Login<'a> {
 /// The membership of a user's role in a group, as the control database records it.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
-    /// The role of the group.
+    /// The name of the group's role.
     pub(super) group: String,
     /// Whether the role of the group exists.
     pub(super) group_exists: bool,
@@ -160,7 +160,7 @@ pub(super) enum ConnectPrivilege {
     Member,
     /// A grant to PUBLIC, or to a role of which this role is a member.
     Inherited,
-    /// There is no grant, so the role may not connect.
+    /// None, so the role may not connect.
     Refused,
 }
 
