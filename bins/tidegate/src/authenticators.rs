@@ -15,9 +15,9 @@ use crate::pool::UserPool;
 use crate::roles;
 use crate::service::Service;
 
-/// The interval between checks of the tenants for missing roles. The first check creates roles that
-/// an older release did not have. Later checks are needed while nodes of an older release run: such
-/// nodes may revoke grants that their release does not know.
+/// The interval between checks of the tenants for missing roles. The first check, at the start of
+/// the node, creates the roles that an older release did not create. Later checks are needed while
+/// nodes of an older release run: such nodes may revoke grants that their release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.

@@ -50,8 +50,8 @@ fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> 
 ///
 /// # Errors
 ///
-/// If NATS cannot be used, or if the master key cannot be read: the names in NATS are derived from
-/// it.
+/// If NATS cannot be used, or if the master key cannot be read: the names that the bus uses in NATS
+/// are derived from the master key.
 pub(crate) async fn report(settings: &Settings) -> Option<Result<BusReport>> {
     settings.bus_url.as_ref()?;
     let bus = match master_key::read(settings) {

@@ -38,9 +38,9 @@ const TICK: Duration = Duration::from_millis(400);
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// The number of ticks from one check of a database to the next, if its change marker has changed
-/// and no notification arrives. With a few ticks more, the last comparison of the database's
-/// definitions would count as outdated before the next check. A request would then have to compare
-/// the definitions itself.
+/// and no notification arrives. With a few ticks more, the catalog cache would regard the last
+/// comparison as outdated before the next check, and a request would have to compare the
+/// definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
@@ -230,8 +230,8 @@ impl CatalogWatch {
         polled
     }
 
-    /// The databases in which statements have run recently. Must be called once in each tick,
-    /// because it counts idle ticks.
+    /// The databases in which statements have run recently. Must be called exactly once in each
+    /// tick, because each call counts as an idle tick of the databases in which nothing ran.
     fn used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
@@ -286,7 +286,7 @@ impl CatalogWatch {
         let (roles, change) = load::roles(&*self.control, before, &check_options()).await?;
         self.roles = Some(roles);
         if let RolesChange::Added { after } = change {
-            // A new user changes nothing for other users, so no database is checked.
+            // A new role changes nothing for existing roles, so no database is checked.
             self.catalogs.roles_added(after);
         }
         Ok(change == RolesChange::Changed)

@@ -103,8 +103,8 @@ async fn run(cli: Cli, mut layers: Layers) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
-        // The settings are printed before the master key is parsed, so that the source of an
-        // invalid key is shown.
+        // The settings are printed before the master key is parsed: if the key is invalid, the
+        // output shows its source.
         command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;

@@ -101,8 +101,8 @@ impl ShareKeeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // Connections that exceed the limits but are still open count as claimed until they are
-            // closed.
+            // Besides its share, this node claims the open connections that exceed the limits,
+            // until they are closed.
             let excess = self.enforce(&users);
             let claimed = self.share.connections.max(least_claim()) + excess;
             let most = if self.steady >= STEADY {

@@ -159,8 +159,8 @@ impl UserPool {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use and all cancelled statements have ended. This includes
-    /// statements on connections that the pool will close and not reuse.
+    /// Waits until no connection is in use and all cancelled statements have ended, even those on
+    /// connections that the pool will close and not reuse.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         let users = || {

@@ -35,7 +35,8 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, Owner)>,
 }
 
-/// The privilege that is granted temporarily to a grantor that can no longer revoke its own grant.
+/// What is granted to a grantor that can no longer revoke its own grant. It is taken back after the
+/// grantor has revoked its grant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.

@@ -4,13 +4,13 @@
 use super::session::Session;
 use super::{Error, Result};
 
-/// When the objects are checked.
+/// When [`require_data_only`] checks the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandoverStep {
     /// While the objects belong to the roles that are to be dropped.
     Before,
-    /// After the running transaction has given the objects to the heir. This check also finds
-    /// objects that were created after the first check.
+    /// After the running transaction has given the objects to `heir`, the new owner. This check
+    /// also finds objects that were created after the first check.
     Reassigned,
 }
 

@@ -133,8 +133,8 @@ impl Admin {
         self.open(self.config.admin_database.as_str()).await
     }
 
-    /// Reads the version and the connection limits of the server. The size of the pool follows from
-    /// them.
+    /// Reads the version and the connection limits of the server. The limits determine the size of
+    /// the pool.
     pub async fn server(&self) -> Result<Server> {
         let session = self.open_admin_database().await?;
         let row = session

@@ -40,14 +40,14 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships end with the roles, but they are ended first, because PostgreSQL revokes fewer
-    // grants while memberships exist.
+    // Memberships would end with the roles. They are ended first, because REVOKE takes back fewer
+    // grants while a grantor still has the privilege through a membership.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
     if !reassign {
-        // A session that started after the first check may have created an object. `DROP OWNED`
-        // would drop it.
+        // A session that started after the first check may have created an object, which `DROP
+        // OWNED` would drop. So ownership is checked again.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }

@@ -183,8 +183,8 @@ pub(super) async fn require_nothing_outside(
     }
 }
 
-/// The number of objects that a role owns in the session's database, and one of them; `None` if it
-/// owns no object.
+/// The number of objects that a role owns in the session's database, and the description of one of
+/// them; `None` if the role owns none.
 async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
     let row = session
         .client

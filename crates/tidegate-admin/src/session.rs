@@ -67,7 +67,7 @@ impl Session {
         })
     }
 
-    /// Waits for the lock, and holds it until the session ends.
+    /// Waits for an advisory lock, which the session then holds until it ends.
     ///
     /// # Errors
     ///

@@ -60,7 +60,7 @@ pub(super) async fn check(
             Reason::Due => catalogs.watch_definitions(&database, &options).await,
             Reason::Roles => catalogs.watch(&database, &options).await,
         };
-        // The catalog logs a failure, and `/readyz` shows it.
+        // A failure needs no handling here: the catalog cache logs it, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
             // The notification about the definition has already invalidated the caches. If they

@@ -39,7 +39,8 @@ pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
 
 async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
-    // This URL is a placeholder. The URL occurs only in tokens, and this command issues no tokens.
+    // The URL of the service is a placeholder, because it occurs only in tokens, and this command
+    // issues no tokens.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
     let rotated = if compromised {

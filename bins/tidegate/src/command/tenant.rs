@@ -107,7 +107,8 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
 
 /// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The output does not contain the SCRAM verifier of the password, so a random key suffices.
+    // The printed SQL does not contain the verifier of the owner's password, so a random key
+    // suffices.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
@@ -246,7 +247,8 @@ impl Record<'_> {
                 Err(already_exists(&tenant.name))
             }
             Err(error) => {
-                // The error above is reported. An error of the clean-up would hide it.
+                // An error of this clean-up is ignored, because it would hide the error that is
+                // returned.
                 let _ = delete_records(service, &tenant.name).await;
                 Err(error.into())
             }

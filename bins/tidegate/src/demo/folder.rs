@@ -67,7 +67,8 @@ impl Folder {
 
     /// Writes the file with the URLs of the service and of the database, and with the settings that
     /// commands of the operator need. Only the owner can read the file, because the URLs contain a
-    /// password. The path is quoted, so that a shell can read a path with spaces.
+    /// password. The path of the master key is quoted, because a shell reads the file and the path
+    /// may contain spaces.
     pub(super) fn write_environment(
         &self,
         url: &str,

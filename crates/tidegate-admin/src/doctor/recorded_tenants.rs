@@ -194,7 +194,7 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
 /// Looks up all login roles of a tenant. If a user's role is missing, the result also contains the
-/// missing authenticators. Otherwise it contains no authenticators, because the service creates
+/// missing authenticators. Otherwise it contains no authenticators, because each node creates
 /// missing authenticators when it starts.
 pub(super) async fn roles<'a>(
     home: &Session,

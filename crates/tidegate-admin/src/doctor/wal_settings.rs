@@ -34,8 +34,8 @@ pub(super) async fn level(session: &Session) -> Result<Finding> {
     ))
 }
 
-/// Compares the limits on slots and WAL senders with the numbers that the nodes need. These follow
-/// from the number of databases that have subscribers now, which counts as 1 if there are none.
+/// Compares the limits on slots and WAL senders with the numbers that the nodes need. These numbers
+/// follow from the number of databases with a retention slot, which counts as 1 if there are none.
 pub(super) async fn slots_and_senders(
     session: &Session,
     nodes: u32,
