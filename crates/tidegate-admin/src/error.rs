@@ -108,7 +108,7 @@ pub enum Error {
     CarriesRights {
         /// The role that would get the objects.
         heir: String,
-        /// The objects as PostgreSQL describes them, each with the reason.
+        /// The objects as PostgreSQL describes them, each with the reason why it is refused.
         objects: Vec<String>,
     },
     /// A role has privileges or objects outside of the tenant's database. `DROP OWNED` in that

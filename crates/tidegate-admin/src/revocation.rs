@@ -46,8 +46,8 @@ pub(super) async fn drop_roles(
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
     if !reassign {
-        // A session that started after the first check may have created an object, which `DROP
-        // OWNED` would drop. So ownership is checked again.
+        // A session that started after the first check may have created an object, and `DROP OWNED`
+        // would drop it. So ownership is checked again.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }
@@ -98,8 +98,7 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles that the administrator must be a member of while the statements run, because it
-    /// acts as them.
+    /// The roles that the administrator must be a member of while the statements run.
     stands_for: BTreeSet<&'a str>,
     /// The role that runs the statements; `None` for the administrator.
     role: Option<&'a str>,

@@ -261,7 +261,7 @@ fn commented(script: &Script) -> String {
 }
 
 /// The finding about users with CONNECT grants of their own, which an older release made. With
-/// thousands of such grants, every request reads a long list.
+/// thousands of such grants, every request reads a long list of the database's privileges.
 fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = tenant.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| {
@@ -277,7 +277,7 @@ fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Op
     (count > MAX_GRANTED).then(|| Finding::advice(text, None))
 }
 
-/// The first [`MAX_NAMES`] of these names, and the number of the remaining names.
+/// Text with the first [`MAX_NAMES`] of `names`, and the number of the remaining names.
 pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = names.take(MAX_NAMES).collect::<Vec<_>>().join(", ");
