@@ -15,9 +15,9 @@ use crate::pool::UserPool;
 use crate::roles;
 use crate::service::Service;
 
-/// The interval between checks of the tenants for missing roles. The first check creates roles that
-/// an older release did not have. Later checks are needed while nodes of an older release run: such
-/// nodes may revoke grants that their release does not know.
+/// The interval between checks of the tenants for missing roles. The first check, at the start of
+/// the node, creates the roles that an older release did not create. Later checks are needed while
+/// nodes of an older release run: such nodes may revoke grants that their release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.
@@ -42,7 +42,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Runs until the future is dropped.
+    /// Provides the roles and claims of all tenants at once and then at every interval, until the
+    /// future is dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -94,8 +95,9 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates the functions that return claims, and corrects the values that they return for
-    /// users. If the functions cannot be created in a database, logs the failure once.
+    /// Creates the functions that return claims in a tenant's database, and corrects the values
+    /// that these functions return for `users`. If the functions cannot be created, logs the first
+    /// failure for the database.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,
@@ -121,8 +123,8 @@ impl RoleMaintenance {
         Ok(())
     }
 
-    /// Writes the claims of one role. The user's record is read again, because it may have changed
-    /// since the users were listed.
+    /// Corrects the claims that are stored for one role. Reads the record of its user again,
+    /// because the record may have changed since `users` was read.
     async fn correct(
         &self,
         database: &DatabaseName,

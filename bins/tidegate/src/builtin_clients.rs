@@ -7,7 +7,7 @@ use crate::settings::Settings;
 /// The id of the client that the console uses.
 const CONSOLE: &str = "tidegate";
 
-/// The client ids of all built-in clients.
+/// The client ids of all built-in clients: those in the settings, and the console's.
 pub(crate) fn ids(settings: &Settings) -> Vec<String> {
     let more = settings.builtin_client_ids.iter();
     let mut ids: Vec<_> = more.map(|id| id.0.clone()).collect();

@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::{master_key, ports};
 
-/// How much longer than the retention window JetStream keeps changes, so that a cursor from the
-/// start of the window is still found.
+/// JetStream keeps changes for the retention window and this margin, so that a client can resume
+/// from a cursor at the start of the window.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens a bus over which nodes share the changes of `log`; `None` if the settings name no bus.
@@ -50,8 +50,8 @@ fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> 
 ///
 /// # Errors
 ///
-/// If NATS cannot be used, or if the master key cannot be read: the names in NATS are derived from
-/// it.
+/// If NATS cannot be used, or if the master key cannot be read: the names that the bus uses in NATS
+/// are derived from the master key.
 pub(crate) async fn report(settings: &Settings) -> Option<Result<BusReport>> {
     settings.bus_url.as_ref()?;
     let bus = match master_key::read(settings) {
@@ -109,7 +109,7 @@ impl MetricsSource for BusProbe {
     }
 }
 
-/// The name, kind, description and value of a metric.
+/// The name, type (`gauge` or `counter`), help text and value of a metric.
 type Metric = (
     &'static str,
     &'static str,

@@ -6,8 +6,8 @@
 //! compared once for all databases.
 //!
 //! Each tick reads change markers in the control database: one for each database, and one for the
-//! roles. The database is polled, or the roles are compared, only if this marker has changed,
-//! because polls and comparisons may need a login or take long.
+//! roles. A database is polled only if its marker has changed, and the roles are compared only if
+//! theirs has changed, because a poll may need a login, and a comparison may take long.
 
 mod check;
 mod last_check;
@@ -38,15 +38,16 @@ const TICK: Duration = Duration::from_millis(400);
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// The number of ticks from one check of a database to the next, if its change marker has changed
-/// and no notification arrives. With a few ticks more, the last comparison of the database's
-/// definitions would count as outdated before the next check. A request would then have to compare
-/// the definitions itself.
+/// and no notification arrives. With a few ticks more, the catalog cache would regard the last
+/// comparison as outdated before the next check, and a request would have to compare the
+/// definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
 /// The number of ticks without a statement after which a database counts as unused. The node then
-/// stops listening to it, unless the schemas of the database are still watched. Half a minute: the
-/// next statement after this time costs a login and a comparison of all definitions.
+/// stops listening to it, unless the schemas of the database are still watched. The ticks take half
+/// a minute. The time is not shorter, because the next statement after it costs a login and a
+/// comparison of all definitions.
 const UNUSED_AFTER_TICKS: u32 = 75;
 /// The maximum number of databases that are polled in a tick because the node has no free service
 /// connection to listen to them. The databases that have waited longest come first. The number is
@@ -54,7 +55,7 @@ const UNUSED_AFTER_TICKS: u32 = 75;
 /// polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
-/// The state of a database in use.
+/// The state of a database that is watched or in which users have run statements recently.
 #[derive(Default)]
 struct DatabaseState {
     /// The task that listens to the database. Dropping the set ends the task.
@@ -69,7 +70,7 @@ struct DatabaseState {
     again: Option<Reason>,
     /// The number of ticks since the last check.
     ticks_since_check: u32,
-    /// The result of the most recent check.
+    /// The change marker and the duration of the most recent check.
     last_check: LastCheck,
 }
 
@@ -80,8 +81,8 @@ pub(crate) struct CatalogWatch {
     users: UserPool,
     /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database, the number of statements that have run, and the number of ticks since
-    /// this number changed.
+    /// For each database, the number of statements that users have run in it, and the number of
+    /// ticks since this number changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
@@ -89,7 +90,7 @@ pub(crate) struct CatalogWatch {
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
     /// `None` if they could not be read.
     markers: Option<ChangeMarkers>,
-    /// The most recent comparison of roles.
+    /// The change marker and the duration of the most recent comparison of roles.
     last_role_check: LastCheck,
     /// The roles and memberships at the time of the most recent comparison of roles.
     roles: Option<Roles>,
@@ -124,7 +125,8 @@ impl CatalogWatch {
         }
     }
 
-    /// Runs until the future is dropped.
+    /// Checks databases and roles at every tick and handles notifications, until the future is
+    /// dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -174,9 +176,9 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the change markers of the cluster and of databases; `None` if nothing is in use, or if
-    /// the control database does not respond. If it does not respond, the following checks report
-    /// the error.
+    /// Reads the change markers of the cluster and of databases; `None` if no database is watched
+    /// and no user has a connection, or if the control database does not respond. In the second
+    /// case, the checks that follow report the error.
     async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
@@ -228,8 +230,8 @@ impl CatalogWatch {
         polled
     }
 
-    /// The databases in which statements have run recently. Must be called once in each tick,
-    /// because it counts idle ticks.
+    /// The databases in which statements have run recently. Must be called exactly once in each
+    /// tick, because each call counts as an idle tick of the databases in which nothing ran.
     fn used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
@@ -260,7 +262,8 @@ impl CatalogWatch {
         {
             return false;
         }
-        // Without markers all databases are checked, and these checks report the error.
+        // Without markers, the roles count as changed and all databases are checked. These checks
+        // report why the markers could not be read.
         let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };
@@ -283,7 +286,7 @@ impl CatalogWatch {
         let (roles, change) = load::roles(&*self.control, before, &check_options()).await?;
         self.roles = Some(roles);
         if let RolesChange::Added { after } = change {
-            // A new user changes nothing for other users, so no database is checked.
+            // A new role changes nothing for existing roles, so no database is checked.
             self.catalogs.roles_added(after);
         }
         Ok(change == RolesChange::Changed)
@@ -322,8 +325,8 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            // A check that is only due is not repeated if the database sends no notifications,
-            // because then the next tick polls it anyway.
+            // A check with the reason `Due` is not repeated if the database sends no notifications,
+            // because the next tick polls such a database anyway.
             if reason != Reason::Due || state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
@@ -331,7 +334,7 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // For a reported definition, the marker is not recorded: the check may rely on a
+            // After a notification, the marker is not recorded, because the check may rely on a
             // comparison that a request made before the marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),

@@ -24,10 +24,10 @@ pub(crate) enum CliError {
     /// The command is valid, but cannot be executed in the current state.
     #[error("{0}")]
     Refused(String),
-    /// The URL of PostgreSQL is invalid.
+    /// A URL of PostgreSQL in the settings is invalid.
     #[error("the setting admin_url, replication_url or replica_urls cannot be used: {0}")]
     Url(#[from] tidegate_wire::ConfigError),
-    /// The service's own connections cannot be set up.
+    /// A connection of the service itself to PostgreSQL cannot be set up.
     #[error("cannot connect to PostgreSQL: {0}")]
     Connect(#[from] tidegate_wire::ConnectError),
     /// An operation of the administrator in PostgreSQL failed.
@@ -173,7 +173,7 @@ impl CliError {
         }
     }
 
-    /// The error with all its causes.
+    /// The text of the error, followed by the texts of all its causes.
     pub(crate) fn text(&self) -> String {
         let mut text = self.to_string();
         if matches!(self, Self::Admin { .. }) {

@@ -43,7 +43,7 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     }
 }
 
-/// A text as one word of a shell command.
+/// Quotes a text if that is necessary for a shell to read it as one word.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |char: char| char.is_alphanumeric() || "_-./:@+,=".contains(char);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -105,7 +105,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     print(text)
 }
 
-/// Formats a point in time for people.
+/// Formats a point in time as text in the form of RFC 3339, in UTC.
 fn time(at: tidegate_identity::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())

@@ -1,4 +1,4 @@
-//! Connectors that log in with users' roles.
+//! Connectors, which open connections that log in with users' roles.
 
 use std::sync::Arc;
 
@@ -10,13 +10,15 @@ use tidegate_wire::{BackendTerminator, Config};
 use crate::cli_error::Result;
 use crate::service::Service;
 
-/// Creates a connector to the primary. `version` is PostgreSQL's `server_version_num`.
+/// Creates a connector to the server in `admin_url`, the primary. `version` is its
+/// `server_version_num`.
 pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
     let terminator = service.control.clone();
     connector_with(service, service.config.clone(), terminator, version)
 }
 
-/// Creates a connector to another server of the cluster.
+/// Creates a connector to another server of the cluster, `config`. `terminator` ends backends
+/// there.
 pub(crate) fn connector_to(
     service: &Service,
     config: Arc<Config>,

@@ -91,8 +91,8 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// Replaces the error about another master key by an error that suggests a new demo, because the
-/// demo's data can be created again.
+/// Replaces the error that the control database belongs to another master key. The new error
+/// suggests to start again, because the demo's data can be created again.
 fn explain_other_key(error: CliError) -> CliError {
     match error {
         CliError::Store(tidegate_store::Error::OtherMasterKey) => CliError::Refused(
@@ -104,7 +104,7 @@ fn explain_other_key(error: CliError) -> CliError {
     }
 }
 
-/// Creates the sample data and serves it.
+/// Creates the sample data if it is missing, and serves it until a stop signal arrives.
 async fn serve(
     mut layers: Layers,
     cluster: &Cluster,

@@ -80,7 +80,7 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
     }
 }
 
-/// Opens the change log that reads outboxes.
+/// Opens the change log for `feed_source = outbox`, which reads the tables that triggers fill.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
@@ -101,7 +101,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
     )?)
 }
 
-/// Opens the change log that decodes the WAL.
+/// Opens the change log for `feed_source = logical`, which decodes the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
     let mut reader = service::replication_config(settings)?;
@@ -117,7 +117,7 @@ pub(crate) async fn replication(service: &Service, settings: &Settings) -> Resul
     ))
 }
 
-/// The state of the feed on `/readyz` and `/metrics`.
+/// Reports the state of the feed on `/readyz` and `/metrics`.
 pub(crate) struct FeedStatus {
     feed: Option<Feed>,
     source: FeedSource,

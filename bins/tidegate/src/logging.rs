@@ -33,8 +33,8 @@ fn begin(settings: &Settings, targets: Targets) {
     };
     let others = level.min(Level::WARN);
     let filter = targets.with_default(others).with_target("tidegate", level);
-    // This library logs input that it cannot parse. Clients choose this input, so they could fill
-    // the log. Refused attempts are in the audit log.
+    // `webauthn_rs_core` logs input that it cannot parse. Clients choose this input, so they could
+    // fill the log. The audit log records refused passkeys anyway.
     let filter = filter.with_target("webauthn_rs_core", LevelFilter::OFF);
     let registry = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

@@ -51,7 +51,8 @@ use settings::{Layers, Settings};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The provider is installed first, so that no library chooses another one.
+    // The cryptography provider of rustls is installed first, so that no library chooses another
+    // one.
     let provider = rustls::crypto::ring::default_provider();
     provider
         .install_default()
@@ -102,8 +103,8 @@ async fn run(cli: Cli, mut layers: Layers) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
-        // The settings are printed before the master key is parsed, so that the source of an
-        // invalid key is shown.
+        // The settings are printed before the master key is parsed: if the key is invalid, the
+        // output shows its source.
         command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;

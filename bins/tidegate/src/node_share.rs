@@ -35,9 +35,10 @@ pub(crate) struct ShareKeeper {
     control: Arc<ServiceConnections>,
     /// The maximum number of connections that all nodes may open together.
     total: usize,
-    /// The number of nodes that the settings expect.
+    /// The number of nodes in the setting `nodes`.
     expected: usize,
-    /// The current share.
+    /// The share from the most recent exchange that succeeded: this node's connections, and the
+    /// number of nodes.
     share: NodeShare,
     /// How many consecutive exchanges have seen the same number of nodes.
     steady: u32,
@@ -93,14 +94,15 @@ impl ShareKeeper {
         self.published.clone()
     }
 
-    /// Runs until the future is dropped.
+    /// Exchanges shares with the other nodes and applies the share of this node, until the future
+    /// is dropped.
     pub(crate) async fn run(mut self, users: UserPool) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // Connections that exceed the limits but are still open count as claimed until they are
-            // closed.
+            // Besides its share, this node claims the open connections that exceed the limits,
+            // until they are closed.
             let excess = self.enforce(&users);
             let claimed = self.share.connections.max(least_claim()) + excess;
             let most = if self.steady >= STEADY {

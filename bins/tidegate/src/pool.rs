@@ -53,7 +53,7 @@ impl UserPool {
         })
     }
 
-    /// The executor of users' statements.
+    /// The executor of users' statements. It runs reads on replicas if the settings name replicas.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         match &self.replicas {
             Some(replicas) => Arc::new(ReplicatedExecutor::new(
@@ -96,7 +96,7 @@ impl UserPool {
         self.postgres.user_executor().set_capacity(capacity)
     }
 
-    /// The number of open connections.
+    /// The number of connections that the pool of the primary holds.
     pub(crate) fn held(&self) -> usize {
         self.postgres.user_executor().pool().stats().held
     }
@@ -120,7 +120,9 @@ impl UserPool {
         self.held() > 0 || replicas.any(|users| users.pool().stats().held > 0)
     }
 
-    /// Calls [`UserExecutor::check_logins`], because roles may have changed.
+    /// Checks the logins of open connections after roles may have changed, see
+    /// [`UserExecutor::check_logins`]. On replicas, does not check whether users may still share
+    /// connections.
     pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<()> {
         self.check_replica_logins().await?;
         self.postgres.user_executor().check_logins().await
@@ -142,7 +144,8 @@ impl UserPool {
         Ok(())
     }
 
-    /// Invalidates cached metadata, because a definition of the database may have changed.
+    /// Invalidates the cached metadata of a database. Called when a definition in it may have
+    /// changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         if let Some(replicas) = &self.replicas {
             replicas.redefined(database);
@@ -150,13 +153,14 @@ impl UserPool {
         self.postgres.user_executor().redefined(database);
     }
 
-    /// Calls [`Authenticators::invalidate`].
+    /// Invalidates this node's decision whether the users of a database share connections, see
+    /// [`Authenticators::invalidate`].
     pub(crate) fn invalidate_authenticators(&self, database: &DatabaseName) {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use and all cancelled statements have ended. This includes
-    /// statements on connections that the pool will close and not reuse.
+    /// Waits until no connection is in use and all cancelled statements have ended, even those on
+    /// connections that the pool will close and not reuse.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         let users = || {
@@ -253,8 +257,8 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The counts of events since the start of the process. Each has the name of the event, the help
-/// text and the count.
+/// The events that are counted since the start of the process: for each, the name, the help text
+/// and the count. `shared` is the count of the first event.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

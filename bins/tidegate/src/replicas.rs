@@ -26,7 +26,8 @@ const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 const MAX_LIFETIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Opens the replicas of the settings, each with a pool of at most `capacity` connections.
-/// `decisions` are the decisions about shared connections on the primary.
+/// `decisions` are the decisions about shared connections on the primary. Returns `None` if the
+/// settings name no replicas.
 pub(crate) fn open(
     service: &Service,
     settings: &Settings,
@@ -85,7 +86,7 @@ struct ReplicaProbe {
 
 impl ReplicaProbe {
     /// The replicas, except the server that is the primary now. `replica_urls` may name this server
-    /// too: if any server may become the primary, it names all of them.
+    /// too: if each server of the cluster may become the primary, `replica_urls` names all of them.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

@@ -20,7 +20,7 @@ impl PgRoles {
         }
         let limited = self.limit(user).await;
         if limited.is_err() {
-            // The role owns nothing yet, so the last two arguments do not matter.
+            // The role owns nothing yet, so the arguments `owner` and `reassign` do not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
                 tracing::warn!(%role, %error, "cannot drop the role of a user that could not be created");

@@ -235,8 +235,8 @@ impl Node {
         let operations = sockets.operations.map(Listener::operations);
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
-        // Event streams do not end by themselves, so the feed ends them. Otherwise the node would
-        // wait for them.
+        // The feed ends event streams when the node is to stop. They do not end by themselves, and
+        // the node waits for all responses.
         let (app, delay) = (self.app.clone(), self.shutdown_delay);
         let stop = async move {
             shutdown::requested(signals, &app, delay).await;
@@ -245,7 +245,7 @@ impl Node {
             }
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
-        // The process must not exit before CancelRequests are sent.
+        // The process must not exit before the CancelRequests for cancelled statements are sent.
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, users.wait_idle()).await;
         Ok(())
     }

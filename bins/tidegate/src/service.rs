@@ -29,7 +29,7 @@ pub(crate) struct Service {
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
     pub(crate) server: Server,
-    /// The random id of this process as a node.
+    /// The random id by which other nodes know this process.
     pub(crate) node: u32,
     pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn IssuerStore>,
@@ -37,7 +37,7 @@ pub(crate) struct Service {
     pub(crate) issuers: Arc<dyn ExternalIssuerStore>,
     pub(crate) tenants: Tenants,
     pub(crate) ports: Ports,
-    /// Client ids that no tenant may register.
+    /// The ids of the built-in clients, which no tenant may register.
     reserved_client_ids: Vec<String>,
     /// The networks from which keys of external issuers may be loaded.
     issuer_network: Network,

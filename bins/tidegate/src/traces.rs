@@ -7,7 +7,7 @@ use tidegate_server::AppBuilder;
 use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 
-/// The future that sends the spans.
+/// The future that sends recorded spans to the collector while it is polled.
 pub(crate) type Traces = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Makes the app record spans if the settings name a collector. The returned future sends them.

@@ -15,7 +15,7 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 /// Releasing the database undoes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
-    /// PUBLIC, or the role whose privilege was changed.
+    /// PUBLIC or the role from which the privilege was revoked, or to which it was granted.
     pub grantee: Grantee,
     /// The privilege that was changed.
     pub right: Right,
@@ -30,7 +30,7 @@ pub enum Grantee {
     Role(String),
 }
 
-/// The plan of an adoption.
+/// The plan of an adoption: the SQL to run, and what to record so that it can be undone.
 #[derive(Clone, Debug)]
 pub struct Adoption {
     /// The SQL of the adoption, which runs in the database in one transaction.
@@ -229,10 +229,11 @@ pub(super) async fn release(
     session.end(done).await
 }
 
-/// Drops the event trigger and its schema.
+/// The SQL that drops the service's event trigger and its schema in a database that is released.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Returns the statements that undo `changes`. No statement is needed for a role that was dropped.
+/// Returns the statements that undo `changes`. `logins` are the login roles that exist; a role that
+/// was dropped needs no statement.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

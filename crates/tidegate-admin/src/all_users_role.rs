@@ -26,7 +26,8 @@ const SUFFIX: &str = "/$users";
 /// The maximum length of a role's name in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
+/// The longest wait for the lock that [`provide`] takes. It equals the `lock_timeout` of the
+/// administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all

@@ -36,13 +36,15 @@ pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID 
 /// The maximum length of a role's name in bytes.
 const MAX_NAME: usize = 63;
 
-/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
+/// The longest wait for the lock under which authenticators are assigned. It equals the
+/// `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Selects which users of a tenant get an authenticator.
+/// Says which users of a tenant get an authenticator.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// The owner's role. A member of this role gets no authenticator. `None` skips this check.
+    /// The owner's role. A user that is a member of this role gets no authenticator. If `None`,
+    /// this is not checked.
     pub(super) owner: Option<&'a str>,
     /// The roles that anonymous callers share. They get no authenticator.
     pub(super) shared: &'a [String],
@@ -110,11 +112,11 @@ pub(super) fn prefix(database: &str) -> String {
 
 /// The authenticator that has room for a new user, or the reason why there is none.
 pub(super) enum AuthenticatorRoom {
-    /// This authenticator has room.
+    /// The name of an authenticator with room.
     In(String),
     /// All existing authenticators are full.
     Full,
-    /// The tenant has no authenticators.
+    /// The tenant has no authenticators, or the administrator cannot assign them.
     None,
 }
 
@@ -302,7 +304,8 @@ pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> 
     script
 }
 
-/// Removes a role from all authenticators of its tenant.
+/// Ends the memberships of a tenant's authenticators in the role of a user, so that they can no
+/// longer take this role.
 pub(super) async fn unassign(session: &Session, (database, role): (&str, &str)) -> Result<()> {
     let rows = session
         .client

@@ -13,7 +13,7 @@ use super::{Admin, Result};
 /// The generation that the key of a tenant's functions has until the key is first rotated.
 pub const FIRST_CLAIMS_GENERATION: i32 = 1;
 
-/// The longest wait for the lock.
+/// The longest wait for the lock that [`Admin::provide_claims`] takes.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The id and the claims that `tidegate.user_id()` and `tidegate.claims()` return for a role.
@@ -78,7 +78,7 @@ pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
 }
 
 impl Admin {
-    /// The functions that a database should have, with the key of this generation.
+    /// The functions of claims that a database should have, with the key of this `generation`.
     pub(super) fn claims_functions(&self, database: &str, generation: i32) -> ClaimsFunctions {
         let key = self.passwords.claims_key(database, generation);
         ClaimsFunctions {
@@ -179,11 +179,10 @@ impl Admin {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
-    /// The roles whose stored identity differs from the identity in `wanted`. A role is also
-    /// included if its identity is missing, either in the table of identities or in `wanted`. A
-    /// role whose identity in `wanted` is the default of the functions is included if the table has
-    /// any identity of it. `wanted` must contain all users of the tenant. The result is empty in a
-    /// database without the functions.
+    /// The roles whose row in the table of identities is not as `wanted` requires: the row differs
+    /// or is missing, or the role is not in `wanted`. For an identity that the functions return by
+    /// default, the table must have no row. `wanted` must contain all users of the tenant. The
+    /// result is empty in a database without the functions.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use super::{Result, role};
 pub(super) struct DatabaseContent {
     pub(super) is_template: bool,
     pub(super) schemas: Vec<Schema>,
-    /// The owners of the database and of its objects.
+    /// The roles that own the database, a schema or an object in it.
     pub(super) owners: BTreeSet<String>,
     /// The privileges that an adoption revokes from PUBLIC, after it has granted them to the login
     /// roles that exist.
@@ -18,7 +18,7 @@ pub(super) struct DatabaseContent {
     logins: Vec<Login>,
 }
 
-/// A schema and its objects.
+/// A schema with the objects on which the tenant's owner gets privileges.
 pub(super) struct Schema {
     pub(super) name: String,
     /// Whether the schema already belongs to the tenant's owner.

@@ -24,7 +24,7 @@ use super::{Admin, Result};
 
 pub use recorded_tenants::RecordedTenant;
 
-/// The result of a check.
+/// The result of one check of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The finding in words: a check that passed, or a problem.
@@ -44,7 +44,7 @@ pub enum Severity {
     Note,
     /// The service works, but one of its features does not, or a setting should be improved.
     Advice,
-    /// The service does not work, or is not safe.
+    /// The service does not work or is not safe until the problem is fixed.
     Missing,
 }
 
@@ -93,7 +93,7 @@ impl Finding {
     }
 }
 
-/// The source of change events.
+/// The source of change events, with the login that reads it.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedLogin<'a> {
     /// Logical decoding on every node, with the login of this configuration.
@@ -140,8 +140,8 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Returns the reason why changes cannot be read from `feed`, with the SQL that helps. Returns
-    /// `None` if they can be read.
+    /// Returns the reason why changes cannot be read from `feed`, with the SQL that removes this
+    /// reason. Returns `None` if the changes can be read.
     ///
     /// # Errors
     ///
@@ -165,7 +165,8 @@ impl Admin {
     }
 }
 
-/// Checks the server and the login that change events need.
+/// Checks the server's settings and the login that are needed to read changes from WAL. Outboxes
+/// need neither.
 async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
     let Some(reader) = feed.reader() else {
         return Ok(vec![Finding::ok(
@@ -180,7 +181,7 @@ async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Re
     Ok(findings)
 }
 
-/// The statements that create the control database.
+/// The statements that create the control database `name` with the owner `admin`, closed to PUBLIC.
 pub(super) fn control_database(name: &str, admin: &str) -> Script {
     let mut script = Script::default();
     script.push(&[

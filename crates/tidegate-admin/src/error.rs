@@ -1,4 +1,4 @@
-//! Errors of administration.
+//! The errors of operations that the administrator runs in PostgreSQL.
 
 use tidegate_pool::Cause;
 use tidegate_wire::ConnectError;
@@ -108,7 +108,7 @@ pub enum Error {
     CarriesRights {
         /// The role that would get the objects.
         heir: String,
-        /// The objects as PostgreSQL describes them, each with the reason.
+        /// The objects as PostgreSQL describes them, each with the reason why it is refused.
         objects: Vec<String>,
     },
     /// A role has privileges or objects outside of the tenant's database. `DROP OWNED` in that
@@ -182,7 +182,7 @@ impl Error {
         }
     }
 
-    /// The message of the innermost cause.
+    /// The message of the innermost cause; for an error of PostgreSQL, with its detail.
     pub fn reason(&self) -> String {
         match self {
             Self::Statement { source, .. } | Self::Catalog(source) => match source.as_db_error() {

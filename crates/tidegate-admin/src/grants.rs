@@ -1,4 +1,4 @@
-//! The grants that must be revoked to drop a role.
+//! Finds the grants that must be revoked before a role can be dropped.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants that the object's owner made.
 //! If the administrator is not a superuser, `DROP OWNED` may even take the dropped role itself for
@@ -28,14 +28,15 @@ pub(super) struct Owner {
 pub(super) struct Object {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// The column, for a column privilege.
+    /// The quoted column of a column privilege; `None` for a privilege on the whole object.
     pub(super) column: Option<String>,
     pub(super) owner: Owner,
     /// The schema and its owner; `None` for an object that is in no schema.
     pub(super) schema: Option<(String, Owner)>,
 }
 
-/// The privilege that is granted temporarily to a grantor that can no longer revoke its own grant.
+/// What is granted to a grantor that can no longer revoke its own grant. It is taken back after the
+/// grantor has revoked its grant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.
@@ -71,7 +72,7 @@ impl ObjectGrant {
     }
 }
 
-/// One privilege of a grant.
+/// One privilege that one role granted to another: an edge of [`Graph`].
 struct Edge {
     grant: ObjectGrant,
     /// Whether the grantee has the GRANT OPTION.
@@ -221,8 +222,8 @@ impl<'a> Graph<'a> {
         if let Some(depth) = known.get(&role) {
             return *depth;
         }
-        // PostgreSQL allows no circular grants. This entry ends the recursion if there is a circle
-        // anyway.
+        // PostgreSQL allows no circular grants. If there were a circle anyway, this entry would end
+        // the recursion.
         known.insert(role, 0);
         let above = self.to(role).iter().map(|edge| {
             let grantor = (role.0, edge.grant.grantor.role.as_str());
@@ -233,8 +234,8 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] by the
-    /// privileges that the grantor has.
+    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] according
+    /// to the privileges that the grantor itself received.
     fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;

@@ -19,8 +19,8 @@ const INFIX: &str = "/group/";
 /// The text before the tenant's name in the key of the lock for changes of groups.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait for the lock. It is not longer than the `lock_timeout` of the administrator's
-/// sessions, because a client waits for the response.
+/// The longest wait for the lock of a tenant's groups. It is not longer than the `lock_timeout` of
+/// the administrator's sessions, because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock of a tenant's groups. The session holds the lock until it releases the lock or
@@ -59,8 +59,8 @@ pub(super) async fn set(
     session.begin().await?;
     let mut done = script.run_each(session).await;
     if done.is_ok() {
-        // If REVOKE finds no membership with this grantor, PostgreSQL only warns. So the result is
-        // checked.
+        // If REVOKE finds no membership with the grantor that it names, PostgreSQL only warns. So
+        // the remaining memberships are checked.
         done = require_left(session, (database, role), groups).await;
     }
     session.end(done).await
@@ -150,10 +150,11 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// A membership of a role.
+/// A membership of a role in a group or in another role.
 struct Membership {
     group: String,
-    /// The grantor, if REVOKE must name it (since PostgreSQL 16).
+    /// The role that granted the membership; `None` before PostgreSQL 16, where REVOKE need not
+    /// name it.
     grantor: Option<String>,
     /// Whether the administrator can end the membership.
     revocable: bool,

@@ -36,7 +36,7 @@ async fn make_login(
     if let Some(of_users) = all_users_role::of_tenant(session, database).await? {
         script.append(all_users_role::join(session, &of_users, &[login]));
     } else {
-        // The tenant's name is too long for a role of all users.
+        // The tenant has no role of all users, because its name is too long.
         script.append(all_users_role::connect(database, login));
         if let Some(public) = session.owner_of_public().await? {
             let usage = all_users_role::usage(login);

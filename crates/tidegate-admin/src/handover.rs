@@ -1,22 +1,22 @@
-//! Checks objects that are given to another role: code of the objects must not get this role's
-//! privileges.
+//! Checks objects that are given to another role: other roles must not be able to run code of these
+//! objects with the privileges of the new owner.
 
 use super::session::Session;
 use super::{Error, Result};
 
-/// When the objects are checked.
+/// When [`require_data_only`] checks the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandoverStep {
     /// While the objects belong to the roles that are to be dropped.
     Before,
-    /// After the running transaction has given the objects to the heir. This check also finds
-    /// objects that were created after the first check.
+    /// After the running transaction has given the objects to `heir`, the new owner. This check
+    /// also finds objects that were created after the first check.
     Reassigned,
 }
 
 /// Refuses objects that would let other roles act with the privileges of `heir`: `SECURITY DEFINER`
 /// routines, views, rules, and code that PostgreSQL runs as the owner of a table. `session` is in
-/// the roles' database.
+/// the tenant's database, which contains the objects of `roles`.
 ///
 /// # Errors
 ///

@@ -49,7 +49,7 @@ use tidegate_wire::Config;
 use session::{AdvisoryLock, Session};
 use session_cache::SessionCache;
 
-/// The version and the connection limits of a PostgreSQL server.
+/// The version and the limits on connections that a PostgreSQL server reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The server's `server_version_num`.
@@ -133,8 +133,8 @@ impl Admin {
         self.open(self.config.admin_database.as_str()).await
     }
 
-    /// Reads the version and the connection limits of the server. The size of the pool follows from
-    /// them.
+    /// Reads the version and the connection limits of the server. The limits determine the size of
+    /// the pool.
     pub async fn server(&self) -> Result<Server> {
         let session = self.open_admin_database().await?;
         let row = session
@@ -185,7 +185,7 @@ impl Admin {
             });
         }
         session.lock(&DATABASE_LOCK).await?;
-        // Another node may have created it in the meantime.
+        // Another node may have created the database while this node waited for the lock.
         if tenant::database_exists(&session, name).await? {
             return Ok(());
         }

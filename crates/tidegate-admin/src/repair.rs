@@ -94,8 +94,8 @@ fn reason(refused: OpenError) -> Cause {
 }
 
 /// Returns the statements that reset those of the role's own settings that the error message names.
-/// If it names none, the script is empty. The cause is then in the database, for example an event
-/// trigger.
+/// If the message names none of them, the script is empty: the cause is then in the database, for
+/// example an event trigger.
 async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;

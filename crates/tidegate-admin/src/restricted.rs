@@ -19,8 +19,8 @@ const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
          'pg_cancel_backend', 'pg_terminate_backend') \
         OR p.proname ~ '^pg_(try_)?advisory_(xact_)?lock(_shared)?$') ORDER BY 1";
 
-/// Restricts the functions to the owner, with GRANT OPTION. Does nothing unless the administrator
-/// is a superuser.
+/// Revokes the functions of [`RESTRICTED`] from PUBLIC, and grants them to `owner` with GRANT
+/// OPTION. Does nothing unless the administrator is a superuser.
 pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     if !session.superuser {
         return Ok(());
@@ -30,15 +30,16 @@ pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     script(&functions, Some(owner), &[]).run(session).await
 }
 
-/// The restricted functions that PUBLIC may call in the session's database.
+/// The functions of [`RESTRICTED`] that PUBLIC may call in the session's database.
 pub(super) async fn open_to_all(session: &Session) -> Result<Vec<String>> {
     let rows = session.client.query(RESTRICTED, &[]).await?;
     let open = rows.iter().filter(|row| row.get(1));
     Ok(open.map(|row| row.get(0)).collect())
 }
 
-/// Returns the statements that revoke functions from PUBLIC and grant them to the owner, with GRANT
-/// OPTION, and to `service`, the service's own logins.
+/// Returns the statements that revoke functions from PUBLIC and grant them to the tenant's owner,
+/// with GRANT OPTION, and to `service`, the service's own logins. If `owner` is `None`, grants them
+/// only to `service`.
 pub(super) fn script(functions: &[String], owner: Option<&str>, service: &[&str]) -> Script {
     let mut script = Script::default();
     let on = list(functions.iter().map(|function| Quoted(function)));

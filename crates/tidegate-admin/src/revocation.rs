@@ -2,9 +2,9 @@
 //!
 //! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
 //! the GRANT OPTION. Even a superuser has to act as the grantor to revoke the grant (`SET ROLE`).
-//! It is not enough to revoke the grantor's own privilege with CASCADE. If the grantor also holds
-//! the GRANT OPTION through a membership, PostgreSQL keeps the grants that it made, even if it then
-//! loses that membership.
+//! It is not enough to revoke the grantor's own privilege with CASCADE: if the grantor also holds
+//! the GRANT OPTION through a membership, PostgreSQL keeps the grants that the grantor made, even
+//! when the membership ends later.
 
 use std::collections::BTreeSet;
 
@@ -40,14 +40,14 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships end with the roles, but they are ended first, because PostgreSQL revokes fewer
-    // grants while memberships exist.
+    // Memberships would end with the roles. They are ended first, because REVOKE takes back fewer
+    // grants while a grantor still has the privilege through a membership.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
     if !reassign {
-        // A session that started after the first check may have created an object. `DROP OWNED`
-        // would drop it.
+        // A session that started after the first check may have created an object, and `DROP OWNED`
+        // would drop it. So ownership is checked again.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }
@@ -169,11 +169,11 @@ impl<'a> RevocationWriter<'a> {
 
 /// A privilege that the grantor needs to revoke its grant, but does not have.
 struct MissingPrivilege<'a> {
-    /// The role that can grant the privilege.
+    /// The owner of the object or schema, who can grant the privilege.
     lender: &'a Owner,
-    /// The statement that grants the privilege.
+    /// The statement that grants the privilege to the grantor.
     give: Vec<SqlPart<'a>>,
-    /// The statement that revokes the privilege.
+    /// The statement that revokes the privilege from the grantor again.
     take: Vec<SqlPart<'a>>,
 }
 
@@ -247,7 +247,7 @@ fn revoke<'a>(
     parts
 }
 
-/// The privileges and the object of a grant, in SQL.
+/// The SQL between GRANT or REVOKE and the role: the privileges and the object of a grant.
 fn what(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
     let Object {
         kind, name, column, ..

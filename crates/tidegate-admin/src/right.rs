@@ -1,4 +1,4 @@
-//! The privileges that adoption moves.
+//! The privileges that an adoption revokes from PUBLIC and grants to the login roles that exist.
 
 use super::script::SqlPart::{self, Name, Syntax};
 
@@ -26,7 +26,7 @@ impl Right {
         }
     }
 
-    /// The privilege with this name.
+    /// The privilege with this [`name`](Self::name); `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|right| right.name() == name)
     }

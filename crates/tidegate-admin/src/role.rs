@@ -139,9 +139,8 @@ pub(super) enum OutsideDatabase {
     /// Privileges and objects in other databases, and shared objects that the role owns, such as
     /// databases.
     InDatabases,
-    /// The privileges and objects that `InDatabases` selects, and privileges on shared objects.
-    /// `DROP OWNED` would revoke privileges on shared objects, so this is used where `DROP OWNED`
-    /// does not run.
+    /// The same as `InDatabases`, and also privileges on shared objects. Used where `DROP OWNED`,
+    /// which would revoke such privileges, does not run.
     Shared,
 }
 
@@ -184,8 +183,8 @@ pub(super) async fn require_nothing_outside(
     }
 }
 
-/// The number of objects that a role owns in the session's database, and one of them; `None` if it
-/// owns no object.
+/// The number of objects that a role owns in the session's database, and the description of one of
+/// them; `None` if the role owns none.
 async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
     let row = session
         .client

@@ -42,7 +42,7 @@ impl RolePasswords {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// A verifier for the password of a role.
+    /// A SCRAM verifier for the password of a role, with a random salt.
     pub(super) fn verifier(&self, role: &str) -> String {
         scram_verifier(&self.password(role), &(self.salt)())
     }

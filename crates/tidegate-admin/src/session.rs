@@ -67,7 +67,7 @@ impl Session {
         })
     }
 
-    /// Waits for the lock, and holds it until the session ends.
+    /// Waits for an advisory lock, which the session then holds until it ends.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Session {
         Ok(self.client.batch_execute(reset).await?)
     }
 
-    /// Opens a transaction.
+    /// Begins a transaction, which [`Self::end`] ends.
     pub(super) async fn begin(&self) -> Result<()> {
         Ok(self.client.batch_execute("BEGIN").await?)
     }
@@ -129,7 +129,7 @@ impl Session {
         Ok(row.is_some_and(|row| row.get(0)))
     }
 
-    /// The owner of the schema `public`, if it exists.
+    /// The owner of the schema `public`; `None` if the database has no such schema.
     pub(super) async fn owner_of_public(&self) -> Result<Option<String>> {
         let row = self
             .client
@@ -252,7 +252,7 @@ mod tests {
         assert!(matches!(missed, Error::Busy("others test")), "{missed}");
 
         let watcher = session().await;
-        // These limits replace the 30 and 60 seconds of every session.
+        // These limits replace the `lock_timeout` and `statement_timeout` that every session has.
         let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
         second.client.batch_execute(brief).await.unwrap();
         let mut waiting = std::pin::pin!(second.lock(&long));

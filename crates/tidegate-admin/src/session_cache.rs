@@ -26,7 +26,7 @@ pub(super) struct SessionCache(Arc<Mutex<Idle>>);
 #[derive(Default)]
 struct Idle {
     sessions: Vec<(Session, Instant)>,
-    /// Whether a task is running that closes old sessions.
+    /// Whether the task [`close_old`] is running.
     watched: bool,
 }
 

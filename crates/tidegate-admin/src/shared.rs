@@ -47,7 +47,7 @@ pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result
     }
 }
 
-/// Returns the statement that sets the limit.
+/// Returns the statement that sets [`TEMP_FILE_LIMIT`] for a role.
 pub(super) fn set(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -59,7 +59,7 @@ pub(super) fn set(role: &str) -> Script {
     script
 }
 
-/// Whether the administrator may set the limit for roles. Superusers may set it, and since
+/// Whether the administrator may set `temp_file_limit` for roles. Superusers may set it, and since
 /// PostgreSQL 15 also roles with SET on the parameter ("Resource Consumption").
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {

@@ -84,7 +84,7 @@ pub(super) struct CreatedObjects {
 }
 
 /// Creates the owner's role, the role of all users, and the database. Records in `made` which of
-/// them it has created, also if it fails. `session` is in the administrator's own database.
+/// these it has created, even if it fails later. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
@@ -205,8 +205,8 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
 }
 
 /// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, the role's objects will go to `owner`. In this case, fails if code of the role would
-/// get the owner's privileges. Also fails if the role is used in other databases.
+/// `reassign`, its objects will go to `owner`, so it fails if code among them would then run with
+/// the owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),

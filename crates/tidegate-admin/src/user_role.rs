@@ -72,7 +72,7 @@ fn make(admin: &Admin, role: &str, origin: RoleOrigin) -> Script {
     }
 }
 
-/// Returns the statement that makes `role` a member of the roles `of`.
+/// Returns the parts of the statement that makes `role` a member of the roles `of`.
 fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPart<'a>> {
     let mut parts = vec![Syntax("GRANT ")];
     parts.extend(list(of.iter().map(|name| Name(name))));

@@ -64,8 +64,8 @@ impl Admin {
         }
     }
 
-    /// Takes the lock under which the tasks of this process change a database's users. Dropping the
-    /// guard releases the lock.
+    /// Takes the lock that lets only one task of this process change the users of a database at a
+    /// time. Dropping the guard releases the lock.
     async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.users.lock();
@@ -74,8 +74,8 @@ impl Admin {
         lock.lock_owned().await
     }
 
-    /// Takes the lock under which all nodes of the cluster change a tenant's groups. Waits at most
-    /// 30 seconds. Dropping the result releases the lock.
+    /// Takes the lock that lets only one node of the cluster change the groups of a tenant at a
+    /// time. Waits at most 30 seconds. Dropping the result releases the lock.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ impl Admin {
             return Ok(());
         };
         if role::origin(&home, role.as_str()).await? == role::RoleOrigin::Missing {
-            // Another session has dropped the role.
+            // Another session has dropped the role in the meantime, so there is nothing left to do.
             return Ok(());
         }
         Err(match error.sqlstate() {

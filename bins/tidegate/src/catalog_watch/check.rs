@@ -13,7 +13,7 @@ use crate::pool::UserPool;
 /// The pause after a check, as a multiple of the check's duration. The pause keeps checks of a
 /// large catalog from occupying PostgreSQL.
 const PAUSE_FACTOR: u32 = 2;
-/// The deadline of one check.
+/// How long the queries of one check may take together.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why a database is checked. If there are several reasons, the variant that comes last
@@ -25,11 +25,12 @@ pub(super) enum Reason {
     Reported,
     /// Definitions may have changed without a notification.
     Due,
-    /// Roles have changed, and the database may have changed too.
+    /// Roles may have changed, or the most recent comparison or load failed. The check compares
+    /// roles and definitions.
     Roles,
 }
 
-/// A check that has ended.
+/// A check that has ended: whether it succeeded, and how long it took without the pause.
 pub(super) struct Checked {
     pub(super) database: DatabaseName,
     pub(super) took: Duration,
@@ -59,11 +60,11 @@ pub(super) async fn check(
             Reason::Due => catalogs.watch_definitions(&database, &options).await,
             Reason::Roles => catalogs.watch(&database, &options).await,
         };
-        // The catalog logs a failure, and `/readyz` shows it.
+        // A failure needs no handling here: the catalog cache logs it, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
-            // A reported definition has already invalidated the caches. Invalidating them again
-            // would make the next request compare the database once more.
+            // The notification about the definition has already invalidated the caches. If they
+            // were invalidated again, the next request would compare the definitions once more.
             if reason != Reason::Reported {
                 users.redefined(&database);
             }

@@ -6,8 +6,8 @@ use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
 /// The pause after a comparison, as a multiple of the comparison's duration. The pause applies if
-/// only the snapshot in the marker has changed since the comparison. So comparisons for which a
-/// changed snapshot is the only reason take PostgreSQL at most a fiftieth of a core.
+/// only the snapshot in the marker has changed since the comparison. Such comparisons therefore
+/// take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The most recent comparison of the definitions of a database, or of the roles of the cluster.
@@ -27,8 +27,9 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. The pause is multiplied by `others`, the number of databases whose
-    /// comparisons together must not take more time than [`PAUSE_FACTOR`] allows.
+    /// Whether a comparison is due. The pause after a comparison is multiplied by `others`, the
+    /// number of databases whose comparisons together must not take more time than [`PAUSE_FACTOR`]
+    /// allows.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after
@@ -78,8 +79,8 @@ mod tests {
         check.begin(marker("1", "a"));
         check.end(Duration::from_millis(10));
         assert!(!check.is_due(&marker("1", "a"), 1));
-        // PostgreSQL reported the counts late. The comparison has already seen the changes of the
-        // transaction.
+        // PostgreSQL reported the counts late: only they differ, and the snapshot is the same. So
+        // the comparison has already seen the changes that the counts report.
         assert!(!check.is_due(&marker("1", "b"), 1));
         assert!(check.is_due(&marker("2", "b"), 1));
         assert!(!check.is_due(&marker("2", "a"), 1));

@@ -1,4 +1,4 @@
-//! `tidegate client …`.
+//! `tidegate client …`: creates, changes, lists and drops OAuth clients.
 
 use tidegate_identity::{SignUpUser, TenantName, UserKind};
 use tidegate_oauth::{
@@ -11,7 +11,7 @@ use crate::cli::{self, ClientCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate client`.
 pub(crate) async fn run(command: ClientCommand, service: &Service) -> Result {
     match command {
         ClientCommand::Create(new) => create(new, service).await,

@@ -1,4 +1,4 @@
-//! `tidegate cluster …`.
+//! `tidegate cluster …`: shows the nodes of the cluster, the bus and the replicas.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 use crate::{bus, service};
 
-/// Runs the command. It changes nothing; in particular, it neither creates nor migrates the control
-/// database.
+/// Runs `tidegate cluster status`, which changes nothing: it neither creates nor migrates the
+/// control database.
 pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result {
     let ClusterCommand::Status { json } = command;
     let config = Arc::new(service::config(settings)?);
@@ -37,7 +37,7 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     print_replicas(&replicas)
 }
 
-/// Asks the servers of `replica_urls` how far they have replayed the WAL.
+/// Asks the servers of `replica_urls` how far they have replayed the WAL of the primary.
 async fn replicas(config: &Config, settings: &Settings) -> Result<Vec<ReplicaStatus>> {
     let configs = service::replica_configs(settings)?;
     if configs.is_empty() {

@@ -1,4 +1,4 @@
-//! `tidegate doctor`.
+//! `tidegate doctor`: checks the privileges and settings that the service needs.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::{master_key, ports, service};
 ///
 /// # Errors
 ///
-/// If a finding is `Missing`.
+/// If a finding has the severity `Missing`.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let config = service::config(settings)?;
     let replication = service::replication_config(settings)?;
@@ -25,7 +25,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     } else {
         Some(master_key::read(settings)?)
     };
-    // Without the master key, the temporary role gets a password that is derived from a random key.
+    // The doctor tries logins with a temporary role. Without the master key, the password of this
+    // role is derived from a random key.
     let passwords = match &master {
         Some(master) => service::role_passwords(master),
         None => RolePasswords::new(ports::bytes(), ports::bytes),

@@ -1,4 +1,4 @@
-//! `tidegate feed …`.
+//! `tidegate feed …`: shows and drops what change events keep in PostgreSQL.
 
 mod outbox;
 
@@ -16,7 +16,7 @@ use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 use crate::settings::{FeedSource, Settings};
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate feed`, for the source of change events in the settings.
 pub(crate) async fn run(command: FeedCommand, settings: &Settings) -> Result {
     let service = Service::open(settings).await?;
     if settings.feed_source == FeedSource::Outbox {
@@ -127,7 +127,7 @@ fn print_slots(slots: &[&SlotStatus]) -> Result {
     print_table(&heading, &rows)
 }
 
-/// A number of bytes in a readable form.
+/// Formats a number of bytes in the largest unit of which there are at least 10.
 fn size(bytes: i64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units

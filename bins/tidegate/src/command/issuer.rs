@@ -1,4 +1,4 @@
-//! `tidegate issuer …`.
+//! `tidegate issuer …`: adds, lists and drops the external issuers of a tenant.
 
 use tidegate_issuers::{IssuerChange, IssuerRecord, IssuerSettings, SignatureAlgorithm};
 
@@ -8,7 +8,7 @@ use crate::cli::{IssuerCommand, NewIssuer};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate issuer`.
 pub(crate) async fn run(command: IssuerCommand, service: &Service) -> Result {
     match command {
         IssuerCommand::Add(new) => add(*new, service).await,

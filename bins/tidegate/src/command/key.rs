@@ -1,4 +1,4 @@
-//! `tidegate key …`.
+//! `tidegate key …`: creates the master key, and lists and rotates keys.
 
 use tidegate_admin::ClaimsState;
 use tidegate_oauth::{Issuer, KeyState};
@@ -11,7 +11,7 @@ use crate::master_key;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate key`.
 pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
     match command {
         KeyCommand::Init { file } => {
@@ -39,7 +39,8 @@ pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
 
 async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
-    // This URL is a placeholder. The URL occurs only in tokens, and this command issues no tokens.
+    // The URL of the service is a placeholder, because it occurs only in tokens, and this command
+    // issues no tokens.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
     let rotated = if compromised {
@@ -60,9 +61,9 @@ async fn rotate(settings: &Settings, compromised: bool) -> Result {
     }
 }
 
-/// Replaces the keys that seal claims, of one tenant or of all tenants. The new generation is
-/// recorded in the control database first. If a tenant's database cannot be reached, a node
-/// replaces the key in that database later.
+/// Replaces the keys that seal claims, of one tenant or of all tenants. The new generation of a
+/// tenant's key is recorded in the control database first. If a tenant's database cannot be
+/// reached, a node replaces the key in that database later.
 async fn rotate_claims(service: &Service, only: Option<&str>) -> Result {
     let tenants = match only {
         Some(name) => vec![super::user::tenant(service, name).await?],

@@ -1,4 +1,4 @@
-//! `tidegate tenant …`.
+//! `tidegate tenant …`: creates, adopts, lists, changes and drops tenants.
 
 mod settings;
 
@@ -16,7 +16,7 @@ use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{cli, ports};
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate tenant`.
 pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Result {
     match command {
         cli::TenantCommand::Create { name, password } => {
@@ -107,7 +107,8 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
 
 /// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The output does not contain the SCRAM verifier of the password, so a random key suffices.
+    // The printed SQL does not contain the verifier of the owner's password, so a random key
+    // suffices.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
@@ -165,7 +166,7 @@ pub(crate) async fn run_adoption(
     Ok(())
 }
 
-/// Creates a tenant with its owner.
+/// Creates the database and the owner's role of a tenant, and then writes its records.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;
@@ -204,7 +205,8 @@ pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) ->
     delete_records(service, &tenant.name).await
 }
 
-/// The values for the records of a new tenant. `grants` is `None` unless the database is adopted.
+/// The values for the records of a new tenant. `grants` are the changes of privileges that an
+/// adoption makes, as JSON; `None` unless the database is adopted.
 struct Record<'a> {
     name: &'a TenantName,
     role: &'a str,
@@ -245,7 +247,8 @@ impl Record<'_> {
                 Err(already_exists(&tenant.name))
             }
             Err(error) => {
-                // The error above is reported. An error of the clean-up would hide it.
+                // An error of this clean-up is ignored, because it would hide the error that is
+                // returned.
                 let _ = delete_records(service, &tenant.name).await;
                 Err(error.into())
             }
@@ -314,8 +317,8 @@ async fn list(service: &Service) -> Result {
     )
 }
 
-/// A change of privileges in the form in which it is stored. If `role` is `None`, it concerns
-/// PUBLIC.
+/// A change of privileges that an adoption made, as it is stored. If `role` is `None`, a privilege
+/// of PUBLIC was changed.
 #[derive(Serialize, Deserialize)]
 struct StoredChange {
     role: Option<String>,

@@ -1,4 +1,4 @@
-//! `tidegate token …`.
+//! `tidegate token …`: creates, lists and revokes personal access tokens.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::cli::{NewToken, TokenCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// The largest number of tokens that are listed.
+/// The maximum number of tokens that `tidegate token list` reads.
 const MAX_TOKENS: u32 = 100_000;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate token`.
 pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
     match command {
         TokenCommand::Create(new) => create(new, service).await,

@@ -1,4 +1,4 @@
-//! `tidegate user …`.
+//! `tidegate user …`: creates, lists, changes, repairs and drops the users of a tenant.
 
 mod convert;
 mod credentials;
@@ -15,7 +15,7 @@ use crate::cli::{ChangedUser, Confirmation, UserCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate user`.
 pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
     match command {
         UserCommand::Create {
@@ -138,7 +138,7 @@ async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Re
     Ok(service.users().set_password(key, password).await?)
 }
 
-/// The number of users that the list reads from the control database with one statement.
+/// The number of users that `tidegate user list` reads with one statement.
 const PAGE: u32 = 1_000;
 
 async fn list(service: &Service, database: &str) -> Result {
@@ -161,7 +161,7 @@ async fn list(service: &Service, database: &str) -> Result {
     print_table(&["USER", "ROLE", "KIND", "PASSWORD", "EMAIL"], &rows)
 }
 
-/// A row of the list. For a member, the role of its group is shown.
+/// A row of `tidegate user list`. For a member, the row shows the role of its group.
 fn row(user: &User) -> Vec<String> {
     let kind = match (user.key.is_owner(), user.default_user, user.kind()) {
         _ if user.disabled => "disabled",

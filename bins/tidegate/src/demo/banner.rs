@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The text with URLs, credentials and five commands to try. `console` is the link for signing in
-/// to the console.
+/// to the console, and `environment` the path of `demo.env`.
 pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> String {
     let environment = environment.display();
     let console = console.map(|link| {

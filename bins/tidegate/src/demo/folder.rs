@@ -32,7 +32,7 @@ impl Folder {
         Ok(Self(path.canonicalize().on("find the folder", &path)?))
     }
 
-    /// The folder of the cluster.
+    /// The path of the folder with PostgreSQL's data.
     pub(super) fn cluster(&self) -> PathBuf {
         self.0.join(CLUSTER)
     }
@@ -51,7 +51,8 @@ impl Folder {
         self.0.join("demo.env")
     }
 
-    /// Removes the master key and the file with the URLs, which are useless without the cluster.
+    /// Removes the master key and the file with the URLs. Both are useless once the cluster is
+    /// deleted.
     pub(super) fn clear(&self) -> Result {
         for path in [self.0.join("master.key"), self.environment()] {
             match std::fs::remove_file(&path) {
@@ -66,7 +67,8 @@ impl Folder {
 
     /// Writes the file with the URLs of the service and of the database, and with the settings that
     /// commands of the operator need. Only the owner can read the file, because the URLs contain a
-    /// password. The path is quoted, so that a shell can read a path with spaces.
+    /// password. The path of the master key is quoted, because a shell reads the file and the path
+    /// may contain spaces.
     pub(super) fn write_environment(
         &self,
         url: &str,

@@ -57,14 +57,15 @@ fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
         return Ok(Some(folder.clone()));
     }
     let of_user = user_folders::cache();
-    // For root, `default_cache` returns a folder that does not depend on this path.
+    // If the user has no cache folder, `/nonexistent` is passed in its place and recognised below.
+    // For root, `default_cache` returns a folder that does not depend on its argument.
     let of_user = of_user.as_deref().unwrap_or(Path::new("/nonexistent"));
     let cache = tidegate_embedded::default_cache(of_user)?;
     Ok((!cache.starts_with("/nonexistent")).then_some(cache))
 }
 
-/// Whether the error means that no suitable PostgreSQL is installed, and the package would be
-/// suitable.
+/// Whether the error means that no suitable PostgreSQL is installed, and `package` has a suitable
+/// version.
 fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     match error {
         ClusterError::NoBinaries { .. } => true,

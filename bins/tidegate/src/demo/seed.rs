@@ -20,7 +20,7 @@ const REDIRECT_URIS: [&str; 2] = [
 /// The redirect URI of GraphiQL's sign-in window. A redirect URI with a loopback address matches
 /// any port.
 const GRAPHIQL: &str = "http://127.0.0.1:8080/assets/graphiql/signed-in.html";
-/// The client that is created last. If this client exists, the demo's data is complete.
+/// The id of the client that is created last. If this client exists, the demo's data is complete.
 const LAST_CLIENT: &str = "demo-server";
 
 /// Creates the sample data, unless it exists completely. An incomplete tenant is dropped first.

@@ -8,7 +8,7 @@ use super::Node;
 use crate::cli_error::Result;
 use crate::settings::Settings;
 
-/// How long the link is valid.
+/// How long the sign-in link is valid.
 const SIGN_IN_LINK: Duration = Duration::from_mins(15);
 
 impl Node {

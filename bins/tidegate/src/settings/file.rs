@@ -9,7 +9,7 @@ use super::kind::TomlType;
 use super::table::{Exposure, Setting};
 use super::{Error, SettingSource, SettingValue, nearest};
 
-/// Reads the settings in a file.
+/// Reads the settings file, without parsing the values of the settings.
 pub(super) fn read(path: &Path) -> Result<Vec<SettingValue>, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::File {
         path: path.display().to_string(),

@@ -21,7 +21,7 @@ pub(crate) enum TomlType {
     List,
 }
 
-/// The type of a setting.
+/// A type that the value of a setting can have.
 pub(crate) trait Kind: Sized {
     /// The type of the setting in a TOML file.
     const SHAPE: TomlType;

@@ -88,15 +88,15 @@ fn advice(nearest: Option<&str>) -> String {
 /// The source of a setting's value. Later variants take precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingSource {
-    /// The setting has the default of the table.
+    /// No source gives the setting, so it has the default of the table, if there is one.
     Default,
     /// The path of the settings file, and the line in it, counted from 1.
     File(PathBuf, usize),
-    /// An environment variable.
+    /// An environment variable, by its name.
     Environment(String),
-    /// A flag on the command line.
+    /// A flag on the command line, by its name without the dashes.
     Flag(String),
-    /// The command itself has set the value.
+    /// The command itself has set the value, for example `demo` the URL of its PostgreSQL.
     Command,
 }
 

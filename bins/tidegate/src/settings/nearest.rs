@@ -4,7 +4,8 @@ use strsim::osa_distance;
 
 use super::table::{Setting, TABLE};
 
-/// The setting with the most similar name; `None` if no name is similar enough.
+/// The setting whose name has the smallest edit distance from `name`; `None` if even this distance
+/// is too large.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     let scored = TABLE
         .iter()

@@ -18,14 +18,14 @@ use crate::service::Service;
 pub(super) enum AdoptionStep {
     /// No step, because the database is a tenant.
     Nothing,
-    /// Adopt the database.
+    /// Write the records, with a hash of the owner's password, and run the SQL of the adoption.
     Adopt(Planned),
     /// Run only the SQL and set the password, because an interrupted run has already written the
     /// records.
     Complete(Planned),
 }
 
-/// A planned adoption.
+/// A planned adoption: the tenant's name, the owner's role and the SQL.
 pub(super) struct Planned {
     name: TenantName,
     role: String,

@@ -20,7 +20,8 @@ pub(super) struct Links<'a> {
     pub(super) client: &'a str,
     /// The path of the settings file, which other commands can use.
     pub(super) settings: &'a Path,
-    /// A sentence about a limitation, if there is one.
+    /// A notice that change events come from outboxes; `None` if the source was not chosen by this
+    /// run.
     pub(super) notice: Option<&'a str>,
 }
 

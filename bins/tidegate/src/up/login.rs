@@ -11,7 +11,8 @@ use crate::settings::{Layers, Settings};
 use crate::terminal::{ExitOnSignal, NoEcho};
 use crate::{ports, service};
 
-/// An administrator for checks that change nothing. Its role passwords are random.
+/// An administrator for checks before the first change. It needs no master key: it derives the
+/// passwords of roles from a random secret.
 pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     Ok(Admin::new(service::config(settings)?, passwords))
@@ -21,8 +22,8 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
 /// `PGPASSWORD`, as in libpq. If PostgreSQL requires a password and there is none, asks for it at
 /// the terminal. The password is added to `address` and to `admin_url`.
 ///
-/// If the function asked for the password, it returns a value; otherwise `None`. While this value
-/// exists, a signal ends the process.
+/// Returns `None` unless it asked for the password. While a returned [`ExitOnSignal`] exists, a
+/// signal ends the process.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,
@@ -51,7 +52,7 @@ pub(super) async fn check(
     }
 }
 
-/// Adds advice to the error of a failed login.
+/// Adds advice to the error of a failed login, according to the reason for the failure.
 fn refused(error: AdminError, address: &Address) -> CliError {
     let AdminError::Connect { source, .. } = &error else {
         return error.into();

@@ -21,7 +21,7 @@ const WRITTEN_SETTINGS: [&str; 7] = [
     "sslrootcert",
 ];
 
-/// The files of `tidegate up`.
+/// The folder in which `tidegate up` keeps the master key and the settings files.
 pub(super) struct State {
     folder: PathBuf,
     /// Whether the settings contain a master key or name its file.

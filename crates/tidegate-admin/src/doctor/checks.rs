@@ -8,7 +8,8 @@ use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
 
-/// Checks the administrator's privileges.
+/// Checks the version of PostgreSQL, and that the administrator may create roles and databases, and
+/// may see and terminate sessions.
 pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -101,7 +102,8 @@ async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
     )))
 }
 
-/// Checks the template of new databases.
+/// Checks that new databases can have the encoding UTF8, and that the administrator can give their
+/// schema `public` to a tenant's owner.
 pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -134,7 +136,8 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Checks the encryption of the connection to PostgreSQL.
+/// Checks that the connection is encrypted with a verified certificate, unless PostgreSQL is on
+/// this machine.
 pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Finding> {
     let row = session
         .client

@@ -8,7 +8,8 @@ use super::super::{Admin, Result};
 use super::Finding;
 use super::recorded_tenants::RecordedTenant;
 
-/// Checks the functions of a tenant's database.
+/// Checks whether the functions of claims in a tenant's database are current. If they are, also
+/// checks the policies.
 pub(super) async fn examine(
     admin: &Admin,
     session: &Session,

@@ -5,7 +5,8 @@ use super::super::session::Session;
 use super::super::{Admin, Error, Result, role, tenant};
 use super::Finding;
 
-/// Checks whether the control database exists or can be created, and whether others use it.
+/// Checks whether the control database exists or can be created, whether it contains something
+/// else, and whether others may connect to it.
 pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding>> {
     let name = admin.config.control_database.as_str();
     if let Err(occupied) = tenant::require_free(name) {

@@ -74,8 +74,8 @@ impl Admin {
     }
 }
 
-/// Reports that a database cannot be opened. If the administrator lacks a privilege, the finding
-/// has the SQL that grants the privilege.
+/// Reports that a database cannot be opened. If the administrator lacks CONNECT, the finding has
+/// the SQL that grants it.
 fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     let sql = (error.sqlstate() == Some("42501")).then(|| {
         format!(
@@ -139,8 +139,8 @@ async fn restricted_functions(
     feed: FeedLogin<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
-    // The service's own logins need these functions, because these logins take locks in the
-    // database.
+    // The SQL grants the functions to the service's own logins, because they take advisory locks in
+    // the database.
     let mut service = Vec::new();
     if !session.superuser {
         service.push(session.role.as_str());

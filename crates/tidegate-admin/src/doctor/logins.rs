@@ -1,4 +1,5 @@
-//! Checks whether logins succeed and fail as they should.
+//! Checks whether PostgreSQL accepts the logins that the service needs, and refuses wrong
+//! passwords.
 
 use std::error::Error as _;
 
@@ -16,7 +17,7 @@ use super::Finding;
 use super::missing_objects::names;
 use super::recorded_tenants::{self, RecordedTenant};
 
-/// The prefix of the names of temporary roles.
+/// The prefix of the names of the temporary roles with which the doctor tries logins.
 const PROBE: &str = "tidegate_doctor_";
 
 /// Creates a role like the role of a user, logs in with its password and with a wrong password, and
@@ -55,7 +56,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     ])
 }
 
-/// The databases that accept a wrong password.
+/// The databases that accept a wrong password of the temporary role `probe`.
 async fn databases_without_password(
     admin: &Admin,
     session: &Session,
@@ -233,8 +234,9 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 /// The maximum number of users for which a login is tried to check the password.
 const MAX_TRIED: i64 = 100;
 
-/// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
-/// checks the password before that privilege. The error says why the login failed.
+/// Logs in as the temporary role, to check its password. A missing CONNECT privilege counts as
+/// success, because PostgreSQL checks the password before this privilege. The error is the reason
+/// why the login failed.
 async fn try_login(
     config: &Config,
     database: &str,

@@ -17,7 +17,7 @@ use super::recorded_tenants::{
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// The maximum number of names that a finding lists.
+/// The maximum number of roles that the text of a finding names.
 const MAX_NAMES: usize = 5;
 
 /// The maximum number of CONNECT grants on a database that cost no measurable time.
@@ -161,7 +161,7 @@ fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> 
     (!foreign.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// The finding about missing groups and memberships.
+/// The finding about users whose roles are not members of the roles of their groups.
 fn missing_memberships(
     home: &Session,
     tenant: &RecordedTenant,
@@ -194,8 +194,7 @@ fn missing_memberships(
 }
 
 /// The finding about missing roles of groups that have members. A node creates these roles when it
-/// starts. But if they are missing while a backup of the database is restored, the grants to them
-/// fail.
+/// starts. If a backup of the database is restored before that, the grants to these roles fail.
 fn groups_without_role(
     home: &Session,
     tenant: &RecordedTenant,
@@ -262,7 +261,7 @@ fn commented(script: &Script) -> String {
 }
 
 /// The finding about users with CONNECT grants of their own, which an older release made. With
-/// thousands of such grants, every request reads a long list.
+/// thousands of such grants, every request reads a long list of the database's privileges.
 fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = tenant.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| {
@@ -278,7 +277,7 @@ fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Op
     (count > MAX_GRANTED).then(|| Finding::advice(text, None))
 }
 
-/// The first [`MAX_NAMES`] of these names, and the number of the remaining names.
+/// Text with the first [`MAX_NAMES`] of `names`, and the number of the remaining names.
 pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = names.take(MAX_NAMES).collect::<Vec<_>>().join(", ");

@@ -111,7 +111,7 @@ async fn administers(home: &Session, database: &str) -> Result<bool> {
     Ok(row.get(0))
 }
 
-/// Whether a role has CONNECT only through PUBLIC.
+/// Whether a role has CONNECT only through PUBLIC, and would be locked out without that grant.
 async fn locked_out(home: &Session, database: &str, role: &str) -> Result<bool> {
     let row = home
         .client

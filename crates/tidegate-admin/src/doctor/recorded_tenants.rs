@@ -27,7 +27,7 @@ pub struct RecordedTenant {
     pub(super) shared: Vec<String>,
     /// For each membership of a user with a role: the user's role, and the name of the group.
     memberships: Vec<(String, String)>,
-    /// The names of the groups that have members without a role.
+    /// The names of the groups that have members, who are users without a role.
     member_groups: Vec<String>,
 }
 
@@ -46,7 +46,8 @@ impl Admin {
     }
 }
 
-/// One row for each role, and for each group of members.
+/// Selects the recorded tenants. The rows of a tenant are one for each user with a role, and one
+/// for each group that has members.
 const RECORDED: &str = "\
     SELECT t.name, t.owner_role, t.adopted, u.role, u.user_group, \
            coalesce(u.default_user, false), \
@@ -115,16 +116,16 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     Ok(tenants)
 }
 
-/// The state of a tenant's roles.
+/// The state of a tenant's roles in PostgreSQL.
 pub(super) struct TenantRoles<'a> {
-    /// The roles that log in.
+    /// The roles of the users and, if one of them is missing, the missing authenticators.
     pub(super) logins: Vec<Login<'a>>,
     /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
     /// to be part of a role's name.
     pub(super) of_users: Option<Login<'a>>,
 }
 
-/// The state of a role.
+/// The state of a role in PostgreSQL, with its access to the tenant's database.
 pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.
@@ -137,10 +138,10 @@ pub(super) struct Login<'a> {
     pub(super) connect: ConnectPrivilege,
 }
 
-/// The membership of a login in a group, as the control database records it.
+/// The membership of a user's role in a group, as the control database records it.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
-    /// The role of the group.
+    /// The name of the group's role.
     pub(super) group: String,
     /// Whether the role of the group exists.
     pub(super) group_exists: bool,
@@ -159,7 +160,7 @@ pub(super) enum ConnectPrivilege {
     Member,
     /// A grant to PUBLIC, or to a role of which this role is a member.
     Inherited,
-    /// There is no grant, so the role may not connect.
+    /// None, so the role may not connect.
     Refused,
 }
 
@@ -193,7 +194,7 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
 /// Looks up all login roles of a tenant. If a user's role is missing, the result also contains the
-/// missing authenticators. Otherwise it contains no authenticators, because the service creates
+/// missing authenticators. Otherwise it contains no authenticators, because each node creates
 /// missing authenticators when it starts.
 pub(super) async fn roles<'a>(
     home: &Session,
@@ -237,7 +238,7 @@ pub(super) async fn roles<'a>(
     Ok(TenantRoles { logins, of_users })
 }
 
-/// Looks up which recorded memberships of a tenant's logins exist.
+/// Looks up which of a tenant's recorded memberships in groups exist in PostgreSQL.
 pub(super) async fn memberships<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -276,7 +277,7 @@ pub(super) async fn missing_member_groups(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The maximum number of databases that are checked.
+/// The maximum number of databases that [`databases`] returns.
 const MAX_TENANTS: i64 = 1_000;
 
 /// The existing databases of tenants: the databases that the control database records, and every

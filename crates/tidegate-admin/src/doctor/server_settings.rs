@@ -16,7 +16,7 @@ const PATRONI: [&str; 5] = [
     "wal_log_hints",
 ];
 
-/// The way to change settings of the server.
+/// How an operator changes settings of the server: with `ALTER SYSTEM`, or through Patroni.
 pub(super) struct SettingChange {
     /// The name of the cluster in Patroni, if Patroni started the server.
     patroni: Option<String>,

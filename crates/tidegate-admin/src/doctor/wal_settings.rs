@@ -21,7 +21,7 @@ const USAGE: &str = "\
            (SELECT pg_catalog.count(*) FROM slots \
             WHERE own AND NOT temporary AND slot_name ~ '^tidegate_[0-9]+$')::int4";
 
-/// Checks that changes can be decoded.
+/// Checks that `wal_level` is `logical`, because otherwise changes cannot be decoded.
 pub(super) async fn level(session: &Session) -> Result<Finding> {
     let level = "SELECT pg_catalog.current_setting('wal_level')";
     let row = session.client.query_one(level, &[]).await?;
@@ -34,8 +34,8 @@ pub(super) async fn level(session: &Session) -> Result<Finding> {
     ))
 }
 
-/// Compares the limits on slots and WAL senders with the numbers that the nodes need. These follow
-/// from the number of databases that have subscribers now, which counts as 1 if there are none.
+/// Compares the limits on slots and WAL senders with the numbers that the nodes need. These numbers
+/// follow from the number of databases with a retention slot, which counts as 1 if there are none.
 pub(super) async fn slots_and_senders(
     session: &Session,
     nodes: u32,

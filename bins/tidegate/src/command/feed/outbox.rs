@@ -1,4 +1,4 @@
-//! `tidegate feed …` for outboxes.
+//! `tidegate feed …` if the setting `feed_source` is `outbox`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::cli::FeedCommand;
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs the command.
+/// Runs a subcommand of `tidegate feed` for outboxes.
 pub(super) async fn run(command: FeedCommand, service: &Service) -> Result {
     let outbox = crate::feed::outbox(service).await?;
     match command {

@@ -1,4 +1,5 @@
-//! `tidegate user convert`.
+//! `tidegate user convert`: converts users with a role to members, and members to users with a
+//! role.
 
 use std::collections::HashSet;
 use std::io;
@@ -67,7 +68,7 @@ fn report(before: &User, user: &User) -> Result {
     ))
 }
 
-/// The names of the command line and, if there is one, those of a file, without repetitions.
+/// The names on the command line, followed by those in `file`, without repetitions.
 fn names(mut names: Vec<String>, file: Option<&Path>) -> Result<Vec<String>> {
     if let Some(file) = file {
         names.extend(names_in(file)?);

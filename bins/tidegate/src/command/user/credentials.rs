@@ -1,4 +1,4 @@
-//! `tidegate user credentials`.
+//! `tidegate user credentials`: shows or removes passkeys, linked accounts and second factors.
 
 use tidegate_identity::{CredentialKind, Credentials, UserKey};
 
@@ -7,7 +7,8 @@ use crate::cli::CredentialChoice;
 use crate::cli_error::Result;
 use crate::service::Service;
 
-/// Shows the credentials of a user. If `remove` names kinds of credentials, removes these instead.
+/// Shows the credentials of a user. If `remove` is not empty, removes all credentials of these
+/// kinds instead.
 pub(super) async fn run(service: &Service, key: &UserKey, remove: Vec<CredentialChoice>) -> Result {
     super::tenant(service, &key.database).await?;
     if remove.is_empty() {

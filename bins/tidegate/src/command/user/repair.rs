@@ -1,4 +1,4 @@
-//! `tidegate user repair`.
+//! `tidegate user repair`: makes the roles of users able to log in again.
 
 use tidegate_identity::UserKey;
 use tidegate_pool::PoolKey;
@@ -108,7 +108,7 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
 }
 
 /// Repairs the logins. Continues with the next login after an error. Fails at the end if there were
-/// errors, or if `failed` already contains errors.
+/// errors, or if `failed` contains errors of earlier steps.
 async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) -> Result {
     let version = service.admin.server().await?.version;
     let connector = connector(service, version)?;
