@@ -54,7 +54,8 @@ impl<K: Connector> State<K> {
         let share = self.settings.per_tenant();
         self.idle_candidates(only)
             .filter(|(_, role, entry)| {
-                // A new connection first serves the waiting requests of its own role for a while.
+                // A new connection first serves the waiting requests of its own role, for at least
+                // `min_service`.
                 role.waiters.is_empty() || now - entry.opened >= self.settings.min_service
             })
             .min_by_key(|(tenant, role, entry)| {

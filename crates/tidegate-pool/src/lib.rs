@@ -89,7 +89,7 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Checks out a connection as [`Pool::acquire`] does, but waits until `until` at the latest.
-    /// Used for requests that may already have waited for a permit.
+    /// For a request that may already have waited because its caller occupied too many connections.
     ///
     /// # Errors
     ///

@@ -41,11 +41,11 @@ const MAX_TRANSACTION: Duration = Duration::from_mins(1);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
-/// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
-/// can be read only if the session already holds a lock on it. The planner also locks the indexes
-/// of the relations that it plans to read. Only superusers may read the catalogs `pg_authid` and
-/// `pg_statistic`. Reading the views `pg_roles` and `pg_stats` locks these catalogs too, and every
-/// role may read the views.
+/// Other sessions can invalidate the caches by changing many definitions. While the table is full,
+/// a catalog can be read only if the session already holds a lock on it. The planner also locks the
+/// indexes of the relations that it plans to read. Only superusers may read the catalogs
+/// `pg_authid` and `pg_statistic`. Reading the views `pg_roles` and `pg_stats` locks these catalogs
+/// too, and every role may read the views.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",

@@ -118,7 +118,7 @@ impl SessionState {
         self.side_effects = self.side_effects.max(side_effects);
     }
 
-    /// Records that the event trigger has reported a definition.
+    /// Records that the event trigger has reported a changed definition.
     pub(super) fn note_ddl(&mut self) {
         self.ddl_reported = true;
     }

@@ -265,7 +265,7 @@ impl fmt::Debug for Route {
     }
 }
 
-/// Chooses the connections for statements of `author`.
+/// Chooses the kind of connection for statements of `author` that run together.
 pub(super) async fn route(
     authentication: Option<&Arc<dyn Authentication>>,
     login: &Login,

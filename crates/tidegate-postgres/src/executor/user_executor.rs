@@ -154,7 +154,7 @@ impl UserExecutor {
         self.pool.close(database);
     }
 
-    /// Chooses the connection for statements that run together.
+    /// Chooses the kind of connection for statements that run together.
     pub(super) async fn route(
         &self,
         login: &Login,

@@ -219,9 +219,9 @@ impl Multiplexed {
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // Sealing has failed. SQL of the user may have replaced the prepared statement that
-                // seals claims with one that reads the token. The token is valid as long as the
-                // backend exists, so the connection must end.
+                // Sealing has failed. Code that a statement called may have replaced the prepared
+                // statement that seals claims with one that reads the token. The token is valid as
+                // long as the backend exists, so the connection must end.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
@@ -266,8 +266,8 @@ impl Multiplexed {
         let each = (now - self.last_response) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.last_response = now;
         for pipeline in ended {
-            // A definition that was committed in the meantime may have made a statement impure. The
-            // later pipelines have then run in a session with unknown side effects.
+            // A changed definition that was committed in the meantime may have made a statement
+            // impure. The later pipelines have then run in a session with unknown side effects.
             let impure = pipeline.steps.iter().any(|step| {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)

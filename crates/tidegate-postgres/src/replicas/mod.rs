@@ -103,8 +103,8 @@ impl Replicas {
         }
     }
 
-    /// Chooses a replica that shows everything up to `after`, and everything that the session wrote
-    /// through this node. `None` if there is no such replica.
+    /// Chooses a replica that has replayed the WAL up to `after`, and everything that the session
+    /// wrote through this node. `None` if there is no such replica.
     fn choose(&self, login: &Login, after: WalPosition) -> Option<&Replica> {
         let written = self.sessions.last_write(login).unwrap_or_default();
         let needed = after.max(written).max(self.primary.required());
