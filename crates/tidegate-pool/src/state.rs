@@ -249,8 +249,9 @@ impl<K: Connector> State<K> {
         self.held.saturating_sub(capacity)
     }
 
-    /// Closes idle connections that were idle for too long or are too old. Also removes expired
-    /// refusals, and a server limit that has not been confirmed for a while.
+    /// Closes idle connections that have been idle for [`Settings::idle`] or are older than
+    /// [`Settings::max_lifetime`]. Also removes expired refusals, and a server limit that
+    /// PostgreSQL has not confirmed for a minute.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         let (idle, max_lifetime) = (self.settings.idle, self.settings.max_lifetime);
         let mut expired = Vec::new();

@@ -171,9 +171,9 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use even if only pure reads ran on it.
-    /// It must if it seals claims of members and its most recent reset is too long ago. The reason
-    /// is that this node may have read a new definition too late, so that a read counted as pure
-    /// although it ran the new code.
+    /// It must if it seals claims of members and its most recent reset is at least a second ago.
+    /// The reason is that this node may have read a new definition too late, so that a read counted
+    /// as pure although it ran the new code.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }

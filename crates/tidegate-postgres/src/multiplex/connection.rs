@@ -107,7 +107,8 @@ impl Multiplexed {
         self.pooled.is_wanted()
     }
 
-    /// Whether the connection serves members and its last reset is too long ago.
+    /// Whether the connection must be reset, because it serves members and its last reset is too
+    /// long ago.
     pub(super) fn is_check_due(&self) -> bool {
         self.pooled.is_check_due()
     }
@@ -281,7 +282,8 @@ impl Multiplexed {
         Ok(())
     }
 
-    /// Whether the first pipeline runs for too long, or was requested too long ago.
+    /// Whether the first pipeline runs for longer than [`MAX_RUN`], or was requested longer than
+    /// [`MAX_WAIT`] ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
         let waits = |pipeline: &PendingPipeline| {
             self.holds_up(pipeline, now) || now - pipeline.requested > MAX_WAIT
@@ -289,7 +291,7 @@ impl Multiplexed {
         self.pipelines.front().is_some_and(waits)
     }
 
-    /// Whether the first pipeline runs for too long.
+    /// Whether `pipeline`, the first one, runs for longer than [`MAX_RUN`].
     fn holds_up(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
         now - pipeline.requested.max(self.last_response) > MAX_RUN
     }

@@ -156,8 +156,9 @@ impl InFlightGuard {
         }
     }
 
-    /// Opens a multiplexed connection in the background if enough requests are running and this
-    /// pipeline could be multiplexed. `pooled` checks out the connection.
+    /// Opens a multiplexed connection in the background if at least [`MIN_OTHERS`] other requests
+    /// were running when this one arrived, and this pipeline could be multiplexed. `pooled` checks
+    /// out the connection.
     pub(crate) fn open<F>(
         &self,
         tasks: &[StatementTask<'_>],

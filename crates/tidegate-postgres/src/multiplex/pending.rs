@@ -137,7 +137,7 @@ impl PendingPipeline {
         }
     }
 
-    /// Stops multiplexing the pipeline's statements for a while.
+    /// Stops multiplexing the pipeline's statements for some seconds.
     pub(super) fn suspend(&self, now: Instant) {
         for step in &self.steps {
             step.prepared.description.latency.suspend(now);

@@ -204,7 +204,8 @@ impl PurityCache {
     }
 
     /// Counts a statement that has ended. Returns a refresh if the names have to be read again and
-    /// enough statements run in the database. The calling function must run the refresh.
+    /// at least [`BUSY`] statements ran within [`VALID_FOR`]. The calling function must run the
+    /// refresh.
     pub(crate) fn count(self: &Arc<Self>) -> Option<PurityRefresh> {
         if self.statements.fetch_add(1, Ordering::Relaxed) + 1 < BUSY {
             return None;

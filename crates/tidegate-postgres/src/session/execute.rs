@@ -77,8 +77,8 @@ impl Connection {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
-        // This is recorded only now, because the prepared statement caches whether its text
-        // mentions untrusted names.
+        // Side effects through untrusted names are recorded only now, because `prepared` caches
+        // whether the text mentions such names.
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();

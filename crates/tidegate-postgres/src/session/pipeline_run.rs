@@ -197,7 +197,7 @@ impl PipelineRun<'_, '_> {
 
     /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
     /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
-    /// request takes too long, or a statement was cancelled before.
+    /// request takes longer than [`GRACE`], or a statement was cancelled before.
     async fn cancel(&mut self) -> bool {
         if self.overdue {
             return false;
@@ -274,7 +274,8 @@ impl PipelineRun<'_, '_> {
         if tag == tag::ERROR_RESPONSE {
             return self.handle_error();
         }
-        // After an error, the remaining messages belong to the COMMIT.
+        // After an error PostgreSQL skips the other statements, so the remaining messages belong to
+        // the COMMIT.
         if self.failure.is_some() || self.connection.session.prefix.is_refused() {
             return Ok(());
         }
