@@ -9,8 +9,8 @@ use super::role::Role;
 use super::state::{State, TenantConnections};
 
 impl<K: Connector> State<K> {
-    /// The role whose least recently used idle connection is closed so that `key` can log in;
-    /// `None` if no connection may be closed.
+    /// The role whose least recently used idle connection is closed so that a connection of `key`
+    /// can be opened; `None` if no connection may be closed.
     ///
     /// If the database of `key` already holds its share of the connections, the connection is taken
     /// from a role of the same database. Otherwise it may be taken from any role. Roles with

@@ -79,8 +79,8 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Fails if the table is full. The probe is needed because the error of a user's statement does not
-/// prove that the table is full: any user can raise the same error.
+/// Takes 64 locks, which fails if the table is full. The probe is needed because the error of a
+/// user's statement does not prove that the table is full: any user can raise the same error.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";

@@ -44,7 +44,8 @@ pub(super) struct CachedDecision {
     /// One entry for each authenticator that cannot be used. The users of such an authenticator log
     /// in as themselves.
     unusable: Vec<Objection>,
-    /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal.
+    /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal;
+    /// `None` if no login was refused.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
     /// Whether nothing was decided because PostgreSQL was unavailable.
     unavailable: bool,

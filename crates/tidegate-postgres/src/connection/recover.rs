@@ -176,7 +176,7 @@ impl Connection {
     }
 }
 
-/// Requests the termination of a backend until it no longer exists.
+/// Requests the termination of a backend repeatedly, until the backend no longer exists.
 async fn terminate_until_gone(backend: &Backend, terminator: &dyn BackendTerminator) {
     let mut delay = CLOSE_TIMEOUT;
     loop {

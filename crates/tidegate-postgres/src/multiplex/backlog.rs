@@ -18,8 +18,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// The time that the pipelines are expected to take; `None` if there are as many as a
-    /// connection may have.
+    /// The time that the pipelines are expected to take; `None` if there are [`MAX_PIPELINES`].
     pub(super) fn expected(&self) -> Option<Duration> {
         (self.pipelines < MAX_PIPELINES).then_some(self.expected)
     }

@@ -49,7 +49,7 @@ pub(super) enum PipelineFault {
     Refused,
     /// Cached data of a statement was stale.
     Stale,
-    /// PostgreSQL refused a write.
+    /// PostgreSQL refused a write, because the session is read-only.
     Writes,
     /// The rows do not fit into the buffer.
     Large,

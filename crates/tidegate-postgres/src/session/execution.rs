@@ -48,7 +48,7 @@ pub(super) struct Progress {
     pub(super) ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
     pub(super) held: bool,
-    /// Why a set could not be encoded; `None` if this has not happened.
+    /// Why a set could not be encoded; `None` if no set has failed.
     pub(super) invalid: Option<InputError>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Execution<'a> {
         match (&mut self.affected, command, rows) {
             (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
             // For a SELECT with data-modifying CTEs, PostgreSQL counts the rows that it returns and
-            // not those that it writes.
+            // not those that it writes, so the number of written rows is unknown.
             (affected, _, _) => *affected = None,
         }
         self.ended == self.task.bound.sets.len()

@@ -16,8 +16,7 @@ use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// The timeout of the cancel request. After this request, the cancelled pipeline has the same time
-/// to end.
+/// How long the cancel request may take, and how long the cancelled pipeline may then take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.

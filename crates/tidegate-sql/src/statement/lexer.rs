@@ -298,9 +298,9 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name;
-    /// PostgreSQL 16 and later read it as part of the number. A text that the versions read
-    /// differently is rejected.
+    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name.
+    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number. A text that
+    /// the versions read differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

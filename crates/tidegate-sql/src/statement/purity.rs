@@ -40,8 +40,8 @@ enum TypeName {
     Expected,
     /// The most recent token was `pg_catalog`, so a dot must follow.
     Catalog,
-    /// The most recent token was the word in the place of a type name. A dot after the word would
-    /// make it the name of a schema.
+    /// The most recent token was a word that names a type, unless a dot follows. With a dot, the
+    /// word is the name of a schema.
     Complete,
 }
 
