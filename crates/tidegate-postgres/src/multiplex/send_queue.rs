@@ -183,8 +183,8 @@ impl SendQueue {
     }
 
     /// Removes a pipeline that has completed or failed. Keeps the statements that it has prepared,
-    /// or discards them after a failure. If one of its statements was stale, also removes the
-    /// statements that were prepared before.
+    /// or discards them after a failure. If the pipeline failed because a statement was stale, also
+    /// removes its other statements from the cache.
     pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
         self.backlog.pop(pipeline.expected);
         for step in &pipeline.steps {

@@ -29,7 +29,7 @@ pub(super) struct Primary {
     /// this position. Before the first measurement it is the largest possible position, so no
     /// replica is used.
     required: AtomicU64,
-    /// The position in the primary's most recent answer up to which its WAL is on disk.
+    /// The position up to which the WAL was on disk at the primary's most recent answer.
     flushed: AtomicU64,
 }
 
