@@ -59,7 +59,8 @@ impl<K: Connector> Inner<K> {
     }
 
     /// Closes a connection and waits until PostgreSQL has freed its slot, because PostgreSQL may
-    /// have no other slot. If this takes too long, the connection is closed in the background.
+    /// have no other slot. If this takes longer than [`CLOSE`], returns while the connection is
+    /// still being closed.
     async fn close_first(&self, entry: Box<PoolEntry<K>>) {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);
@@ -91,7 +92,7 @@ impl<K: Connector> Inner<K> {
         report(key, failure);
         let now = Instant::now();
         let (start_probe, shared) = self.change(|state, actions| {
-            // The flag is read first, because the role is removed below if it has no other
+            // `is_shared` is called first, because `uncount` removes the role if it has no other
             // connection and no waiting request.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
@@ -180,7 +181,7 @@ fn report(key: &PoolKey, failure: &OpenError) {
 }
 
 impl<K: Connector> State<K> {
-    /// Handles a failed login. Returns whether the caller must start to probe the server.
+    /// Handles a failed login. Returns whether the calling function must start to probe the server.
     fn record_failure(
         &mut self,
         key: &PoolKey,

@@ -9,8 +9,8 @@ use super::role::Role;
 use super::state::{State, TenantConnections};
 
 impl<K: Connector> State<K> {
-    /// The role whose least recently used idle connection is closed so that `key` can log in;
-    /// `None` if no connection may be closed.
+    /// The role whose least recently used idle connection is closed so that a connection of `key`
+    /// can be opened; `None` if no connection may be closed.
     ///
     /// If the database of `key` already holds its share of the connections, the connection is taken
     /// from a role of the same database. Otherwise it may be taken from any role. Roles with
@@ -54,7 +54,8 @@ impl<K: Connector> State<K> {
         let share = self.settings.per_tenant();
         self.idle_candidates(only)
             .filter(|(_, role, entry)| {
-                // A new connection first serves the waiting requests of its own role for a while.
+                // A new connection first serves the waiting requests of its own role, for at least
+                // `min_service`.
                 role.waiters.is_empty() || now - entry.opened >= self.settings.min_service
             })
             .min_by_key(|(tenant, role, entry)| {

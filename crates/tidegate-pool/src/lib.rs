@@ -89,7 +89,7 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Checks out a connection as [`Pool::acquire`] does, but waits until `until` at the latest.
-    /// Used for requests that may already have waited for a permit.
+    /// For a request that may already have waited because its caller occupied too many connections.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl<K: Connector> Pool<K> {
         stats.roles.into_iter().map(|role| role.key).collect()
     }
 
-    /// The connector.
+    /// The connector that opens and closes the connections of the pool.
     pub fn connector(&self) -> &K {
         &self.inner.connector
     }
@@ -341,8 +341,9 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
     }
 }
 
-/// Runs until the pool is dropped. Closes connections that have been idle for too long or are too
-/// old. Also serves waiting requests, because a delay that prevented a login may have ended.
+/// Runs until the pool is dropped. Closes connections that have been idle for [`Settings::idle`] or
+/// are older than [`Settings::max_lifetime`]. Also serves waiting requests, because a delay that
+/// prevented a login may have ended.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

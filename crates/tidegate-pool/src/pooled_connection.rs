@@ -19,7 +19,8 @@ const SEVERAL: usize = 4;
 pub(super) struct PoolEntry<K: Connector> {
     pub(super) connection: K::Connection,
     pub(super) key: PoolKey,
-    /// The number of the event at which the pool decided to open the connection.
+    /// The number of the event at which the pool decided to open the connection. Later connections
+    /// have higher numbers.
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,

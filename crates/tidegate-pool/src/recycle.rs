@@ -11,7 +11,7 @@ use super::connector::{Connector, Recycle};
 use super::pooled_connection::PoolEntry;
 use super::role::Phase;
 
-/// The time within which a reset usually ends.
+/// If a reset takes longer than this time, its connection counts as checked out.
 const QUICK_RESET: Duration = Duration::from_millis(20);
 /// If the backend of a closed connection takes longer than this time to end, its end is logged.
 const SLOW_END: Duration = Duration::from_secs(2);

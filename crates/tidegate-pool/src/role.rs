@@ -42,7 +42,7 @@ pub(super) struct Role<K: Connector> {
     /// settings that the role cannot change.
     pub(super) has_many_callers: bool,
     /// The time at which an anonymous caller or a member most recently requested a connection of
-    /// the role.
+    /// the role; `None` if none has.
     pub(super) many_callers_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
@@ -51,9 +51,10 @@ pub(super) struct Role<K: Connector> {
     pub(super) resetting: usize,
     pub(super) closing: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
-    /// When the role's latest connection was opened.
+    /// When the role's latest connection was opened; `None` before the first one.
     pub(super) logged_in: Option<Instant>,
-    /// The time until which no connection is opened for the role.
+    /// The time until which no connection is opened for the role, because a `CONNECTION LIMIT` was
+    /// reached; `None` if there is no such delay.
     pub(super) paused_until: Option<Instant>,
     /// Connections with a lower [`PoolEntry::serial`] are closed when they are returned.
     pub(super) closed_before: u64,

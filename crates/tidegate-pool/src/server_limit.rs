@@ -58,7 +58,7 @@ impl ServerLimit {
         }
     }
 
-    /// Forgets a limit that PostgreSQL has not confirmed for a while.
+    /// Removes the limit if PostgreSQL has not confirmed it for [`FORGET_AFTER`].
     pub(super) fn expire(&mut self, now: Instant) {
         self.found
             .take_if(|found| now >= found.retry_at + FORGET_AFTER);

@@ -1,7 +1,7 @@
 //! The state of the pool. This module does no I/O and never waits.
 //!
-//! The caller changes the state under the lock. Each change adds actions to a list. The caller
-//! performs these actions after it has released the lock.
+//! The pool changes the state under its lock. Each change adds actions to a list. The pool performs
+//! these actions after it has released the lock.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// The number of the next event.
+    /// Counts an event, such as the decision to open a connection, and returns its number.
     pub(super) fn next_event(&mut self) -> u64 {
         self.events += 1;
         self.events
@@ -127,8 +127,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Counts a connection that is about to be opened. The caller has checked that the limits allow
-    /// it. Returns the number of the event.
+    /// Counts a connection that is about to be opened. The calling function has checked that the
+    /// limits allow it. Returns the number of the event, which becomes [`PoolEntry::serial`].
     pub(super) fn count_opening(&mut self, key: &PoolKey) -> u64 {
         let event = self.next_event();
         self.held += 1;
@@ -249,8 +249,9 @@ impl<K: Connector> State<K> {
         self.held.saturating_sub(capacity)
     }
 
-    /// Closes idle connections that were idle for too long or are too old. Also removes expired
-    /// refusals, and a server limit that has not been confirmed for a while.
+    /// Closes idle connections that have been idle for [`Settings::idle`] or are older than
+    /// [`Settings::max_lifetime`]. Also removes expired refusals, and a server limit that
+    /// PostgreSQL has not confirmed for a minute.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         let (idle, max_lifetime) = (self.settings.idle, self.settings.max_lifetime);
         let mut expired = Vec::new();

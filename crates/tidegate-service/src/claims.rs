@@ -166,6 +166,7 @@ fn drop_old(generation: i32) -> String {
     old.map(drop).collect()
 }
 
-/// The maximum number of old generations whose sequences one call of [`install`] drops. Usually only
-/// one is left, because the previous call dropped those before it.
+/// The maximum number of old generations whose sequences one call of [`install`] drops. Usually
+/// there is only one such generation, because the previous call dropped the sequences of older
+/// ones.
 const MAX_OLD_GENERATIONS: usize = 8;

@@ -96,7 +96,7 @@ const INSPECT: &str = "SELECT made.source,
     AND n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
     AND (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)) made ON true";
 
-/// A notification about definitions.
+/// A notification about the definitions of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdlNotification {
     /// Listening has begun. From now on every change of a definition is reported. Changes of roles

@@ -24,7 +24,7 @@ pub struct Limits {
     /// The limit on connections that read catalogs, over all databases. Idle connections are closed
     /// to make room for another database.
     pub lookups: usize,
-    /// The limit on connections that listen for notifications of definitions.
+    /// The limit on connections that listen for notifications about changed definitions.
     pub listeners: usize,
 }
 

@@ -41,11 +41,11 @@ const MAX_TRANSACTION: Duration = Duration::from_mins(1);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
-/// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
-/// can be read only if the session already holds a lock on it. The planner also locks the indexes
-/// of the relations that it plans to read. Only superusers may read the catalogs `pg_authid` and
-/// `pg_statistic`. Reading the views `pg_roles` and `pg_stats` locks these catalogs too, and every
-/// role may read the views.
+/// Other sessions can invalidate the caches by changing many definitions. While the table is full,
+/// a catalog can be read only if the session already holds a lock on it. The planner also locks the
+/// indexes of the relations that it plans to read. Only superusers may read the catalogs
+/// `pg_authid` and `pg_statistic`. Reading the views `pg_roles` and `pg_stats` locks these catalogs
+/// too, and every role may read the views.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -79,8 +79,8 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Fails if the table is full. The probe is needed because the error of a user's statement does not
-/// prove that the table is full: any user can raise the same error.
+/// Takes 64 locks, which fails if the table is full. The probe is needed because the error of a
+/// user's statement does not prove that the table is full: any user can raise the same error.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";

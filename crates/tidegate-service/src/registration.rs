@@ -35,7 +35,8 @@ pub struct NodeIdentity {
     pub since: u64,
 }
 
-/// The input of an exchange: the limits of the share, and the connections that the node has.
+/// The input of [`NodeRegistration::exchange`]: the limits of the share, and the connections that
+/// the node has.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeDemand {
     /// How many connections all nodes may open together.

@@ -18,7 +18,7 @@ use super::tls::Tls;
 
 /// How long a statement of the service waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// The delay after which a caller may retry if no back-off determines it.
+/// The delay after which a client may retry if no back-off determines it.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Refuses new service connections for a time after PostgreSQL could not be reached or had no free

@@ -157,7 +157,8 @@ impl ServiceSession {
         }
     }
 
-    /// Converts the error of a failed statement.
+    /// Converts the error of a failed statement. If a server in recovery refused a write, the
+    /// result is an outage.
     fn failed(&self, error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
         let of_standby = error::of_standby(error).filter(|_| self.object().in_recovery);
         of_standby.unwrap_or_else(|| error::of_statement(error, bound))

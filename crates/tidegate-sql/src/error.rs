@@ -156,7 +156,7 @@ pub enum InputError {
         /// The position of the wrong part, in characters from 1.
         position: usize,
     },
-    /// Requests may not contain statements of this kind.
+    /// The statement is not allowed, because of its kind or because of a setting that it changes.
     #[error("{keyword} is not allowed here: {reason}")]
     StatementNotAllowed {
         /// The statement's keywords.

@@ -1,4 +1,4 @@
-//! The port that runs statements.
+//! The interface for running statements.
 //!
 //! Rows are pushed into a [`RowSink`] as borrowed bytes, so that no code between PostgreSQL and the
 //! response has to own a row.
@@ -15,10 +15,10 @@ use crate::principal::{Login, Principal};
 use crate::statement::BoundStatement;
 use crate::wal_position::{ReadFrom, WalPosition};
 
-/// A boxed future, which object-safe ports return.
+/// A boxed future, which the methods of object-safe traits return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The port that runs statements as a principal.
+/// Runs statements, each as a principal.
 pub trait Executor: Send + Sync {
     /// Prepares one statement once and runs it with all its parameter sets, in a transaction of its
     /// own and in as few round trips as possible.
@@ -95,7 +95,7 @@ impl Pipeline<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`Executor::pipeline`].
+    /// The errors of [`Executor::pipeline`].
     pub async fn run_in(
         self,
         mut transaction: Box<dyn Transaction>,
@@ -273,7 +273,7 @@ pub struct Description {
     pub columns: Vec<Column>,
 }
 
-/// The port that takes the rows of a statement.
+/// Takes the rows of a statement.
 pub trait RowSink: Send {
     /// Called once for each statement before its rows, even if no row follows. `columns` is empty
     /// for a statement that has no result columns.

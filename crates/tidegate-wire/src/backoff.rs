@@ -57,7 +57,7 @@ impl Backoff {
         step.mul_f64(0.5 + spread / 2.0)
     }
 
-    /// Resets the delays.
+    /// Records a success, after which the delays begin with the shortest again.
     pub fn succeed(&mut self) {
         self.failures = 0;
     }

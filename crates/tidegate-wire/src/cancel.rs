@@ -30,7 +30,7 @@ impl Canceller {
         }
     }
 
-    /// The backend.
+    /// The backend whose statement is cancelled.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }

@@ -16,8 +16,8 @@ const HEADER: usize = 5;
 /// The free space in bytes that the receive buffer gets for a read. Most responses are shorter, and
 /// every idle connection keeps its buffer.
 const READ: usize = 8 << 10;
-/// The free space in bytes for the read after one that filled the buffer. A longer read saves system
-/// calls for long responses.
+/// The free space in bytes for a read after a read that filled the buffer. A longer read saves
+/// system calls for long responses.
 const LONG_READ: usize = 32 << 10;
 /// The maximum length in bytes of an accepted message. A longer value could not be sent to a client
 /// anyway.
@@ -255,7 +255,8 @@ impl Inbound {
     pub fn read_buffer(&mut self) -> &mut BytesMut {
         let read = if self.is_full { LONG_READ } else { READ };
         let free = self.buffer.capacity() - self.buffer.len();
-        // An empty buffer is reused from its beginning, which costs nothing.
+        // If the buffer is empty, `reserve` reuses its memory from the beginning, which costs
+        // nothing.
         if self.buffer.is_empty() || free < read / 4 {
             self.buffer.reserve(read);
         }

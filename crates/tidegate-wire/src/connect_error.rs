@@ -238,7 +238,7 @@ pub fn is_lock_table_error(said: &DatabaseError) -> bool {
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
 }
 
-/// The delay after which a caller may retry after an outage.
+/// The delay after which a client may retry after an outage.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The error for a connection that failed while in use, or for a service that is not available for

@@ -11,8 +11,8 @@ use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
     /// Whether a connection to `target` may still be used. Returns `false` if the primary is
-    /// required and another target has since been found to be the primary. The server at `target`
-    /// was then demoted, or failed without closing its connections.
+    /// required and another target has since been found to be the primary. In this case the server
+    /// at `target` was demoted, or failed without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
         self.primary().is_none_or(|primary| primary == target)
     }
@@ -100,7 +100,7 @@ mod tests {
         target.to_string().replace(":5432", "")
     }
 
-    /// Tries the hosts. `answer` returns the error of a host, or `None` if the host accepts the
+    /// Tries the hosts. `response` returns the error of a host, or `None` if the host accepts the
     /// login.
     async fn run(
         config: &Config,

@@ -141,9 +141,9 @@ async fn authenticate_scram(
             sasl::SCRAM_SHA_256_PLUS,
             ChannelBinding::tls_server_end_point(server_end_point),
         ),
-        // The server does not offer channel binding. This message states that the client supports
-        // it. So if an attacker has removed channel binding from the server's list of mechanisms,
-        // the server notices.
+        // The server does not offer channel binding. With `unrequested`, the first message states
+        // that the client supports it. So if an attacker has removed channel binding from the
+        // server's list of mechanisms, the server notices.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };

@@ -50,8 +50,9 @@ impl ServerError {
         error
     }
 
-    /// An error for a stale description of a statement. The caller then reads the description
-    /// again. The error's SQLSTATE is 26000, as for a prepared statement that does not exist.
+    /// The error for a statement whose cached description is stale. After this error the executor
+    /// reads the description again. The SQLSTATE is 26000, as for a prepared statement that does
+    /// not exist.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);

@@ -1,4 +1,4 @@
-//! The byte stream below the protocol.
+//! The byte stream that carries the protocol: TCP, TLS over TCP, or a Unix socket.
 
 use std::io;
 use std::net::Shutdown;

@@ -41,7 +41,7 @@ pub trait BackendTerminator: Send + Sync {
     /// failures.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
-    /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait for
-    /// the effect.
+    /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait until
+    /// the table has room.
     fn lock_table_is_full(&self) {}
 }

@@ -40,7 +40,7 @@ fn as_many_users_as_there_are_connections_cost_no_logins() {
     }
 }
 
-/// With two nodes on one server, each pool has half as many connections.
+/// With two nodes on one server, the pool of each node has half of the 77 connections.
 #[test]
 fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     let one = World::new(38).run(&[one_database(1)], TIME);
@@ -49,8 +49,8 @@ fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     assert!(rate > 0.9, "{rate}");
 }
 
-/// A request for a random role finds a connection of its role with the probability connections /
-/// roles. No rule can do better.
+/// The probability that a request for a random role finds a connection of its role is at most the
+/// number of connections divided by the number of roles.
 #[test]
 fn more_roles_than_connections_cost_the_logins_that_they_must() {
     for (tenants, users) in [(1, 100), (1, 300), (100, 1), (100, 3)] {

@@ -53,7 +53,8 @@ impl Default for Load {
     }
 }
 
-/// The results of a simulation. Fields named after `others` cover all tenants except the first.
+/// The results of a simulation. Fields with `others` in their names cover all tenants except the
+/// first.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) served: u64,

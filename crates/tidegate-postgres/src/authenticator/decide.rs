@@ -12,12 +12,13 @@ use tidegate_sql::{DatabaseName, Executor, Mode, Principal, QueryOptions, Result
 use super::Objection;
 use crate::purity::{TextRows, bind, statement, text_rows};
 
-/// The time limit of each statement of a decision.
+/// The time limit of each statement that a decision runs.
 const LIMIT: Duration = Duration::from_secs(10);
 
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// The reason to refuse shared connections while a user's definition or grant is not committed yet.
+/// The reason against shared connections while the transaction of a user's DDL statement or grant
+/// is open.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
 
 static OWNER: LazyLock<Arc<Statement>> =
@@ -33,12 +34,12 @@ static HAS_TABLE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// Limits the wait for a lock, because requests of the tenant's users wait for the decision.
 static LIMIT_WAIT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
-/// Serialises decisions. The lock blocks no role switch. It blocks a definition only if the
-/// definition also locks the table (`announce_function.sql` of `tidegate-service`).
+/// Allows only one decision at a time. The lock blocks no role switch. It blocks a DDL statement
+/// only if this statement also locks the table (`announce_function.sql` of `tidegate-service`).
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });
-/// Deletes the stored objections. Skips rows that sessions with uncommitted definitions have
+/// Deletes the stored objections. Skips rows that sessions with uncommitted DDL statements have
 /// locked.
 static CLEAR_OBJECTIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
@@ -110,7 +111,7 @@ pub(super) struct AuthenticatorMember {
 
 impl DecisionQuery<'_> {
     /// Whether no objection is stored. In this case the most recent decision allowed shared
-    /// connections, and no definition has inserted an objection since then.
+    /// connections, and no DDL statement or grant has inserted an objection since then.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
@@ -119,11 +120,11 @@ impl DecisionQuery<'_> {
             .is_empty())
     }
 
-    /// Decides, and replaces the stored objections by the first objection that `decide.sql` finds,
-    /// if any.
+    /// Decides whether connections may be shared. Replaces the stored objections by the first
+    /// objection that `decide.sql` finds, if any.
     ///
-    /// If a definition commits during the decision, its objection is not deleted, because the
-    /// DELETE does not see it.
+    /// If a transaction that inserted an objection commits during the decision, its objection is
+    /// not deleted, because the DELETE does not see it.
     pub(super) async fn decide(&self) -> Result<DecisionOutcome> {
         let Some(owner) = self.owner().await? else {
             return Ok(DecisionOutcome::against(objection(

@@ -10,7 +10,7 @@
 //! which `decide.sql` checks. The decision is stored in the database: connections may be shared
 //! while the table `tidegate_catalog.objections` is empty. A definition or grant that may make
 //! sharing unsafe inserts an objection in its own transaction, and the role switch reads the table.
-//! Therefore no node acts on a decision that is older than such a definition.
+//! Therefore no node acts on a decision that is older than such a definition or grant.
 
 mod decide;
 mod role_changes;
@@ -100,7 +100,7 @@ impl Authenticators {
     /// The authenticator whose connections may run statements of Tidegate and of the owner for
     /// `role`; `None` if these statements need a connection that logged in as `role`.
     ///
-    /// Queries the database if no valid decision is cached. Concurrent callers share one query.
+    /// Queries the database if no valid decision is cached. Concurrent calls share one query.
     pub async fn of(&self, database: &DatabaseName, role: &RoleName) -> Option<RoleName> {
         let state = self.state(database);
         state.note_use();
@@ -113,7 +113,7 @@ impl Authenticators {
 
     /// Invalidates the decision, because a definition or grant changed on this node or a role
     /// switch was refused. The next [`Self::of`] uses the old decision if it was for shared
-    /// connections and no objection is stored. Otherwise it decides again.
+    /// connections and no objection is stored. Otherwise it makes a new decision.
     pub fn invalidate(&self, database: &DatabaseName) {
         if let Some(state) = self.tenants.read().get(database) {
             state.invalidate();
@@ -166,7 +166,7 @@ impl Authenticators {
         Ok(())
     }
 
-    /// Decides again for tenants whose decision is outdated, without reading the roles of the
+    /// Makes new decisions for tenants whose decision is outdated, without reading the roles of the
     /// cluster. Call this function every second.
     pub async fn decide_outdated(&self) {
         self.add(&self.known_tenants(), &HashMap::new()).await;
@@ -182,8 +182,8 @@ impl Authenticators {
         tenants.iter().map(known).collect()
     }
 
-    /// Decides again for tenants whose decision is outdated. Adds the new plain users in `users`
-    /// (OIDs of roles, by tenant) to the cached decisions of the other tenants.
+    /// Makes new decisions for tenants whose decision is outdated. Adds the new plain users in
+    /// `users` (OIDs of roles, by tenant) to the cached decisions of the other tenants.
     async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
         for KnownTenant {
             database, state, ..
@@ -198,7 +198,7 @@ impl Authenticators {
         }
     }
 
-    /// Decides again for tenants whose roles, memberships or settings have changed.
+    /// Makes new decisions for tenants whose roles, memberships or settings have changed.
     async fn compare(&self, tenants: &[KnownTenant]) -> Result<()> {
         let roles = decide::roles(&*self.service).await?;
         let before = self.roles.lock().take();
@@ -217,10 +217,10 @@ impl Authenticators {
                 continue;
             }
             if *used {
-                // The cached decision stays valid until the new one is made. Only a definition
-                // (DDL) could make shared connections unsafe, and such a definition inserts an
-                // objection. While an objection is stored, no shared connection can switch to the
-                // role of a user.
+                // The cached decision stays valid until the new one is made. Only a DDL statement
+                // could make shared connections unsafe, and such a statement inserts an objection.
+                // While an objection is stored, no shared connection can switch to the role of a
+                // user.
                 state.decide_now(&self.query(database)).await;
             } else {
                 state.expire();

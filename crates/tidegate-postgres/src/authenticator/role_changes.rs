@@ -41,7 +41,7 @@ pub(super) enum RoleChange {
 ///
 /// # Errors
 ///
-/// If the statement fails or returns no state.
+/// If the statement fails, or does not return the row with the number of rows.
 pub(super) async fn role_changes(
     service: &dyn Executor,
     before: Option<&RoleRows>,
@@ -119,8 +119,8 @@ mod tests {
             seen(Some(&third), "12", &[user, member]).1,
             RoleChange::Nothing
         );
-        // This occurs after a row was deleted or changed, and for a new role that is not a plain
-        // user.
+        // The change is `Unknown` after a row was deleted or changed, and for a new role that is
+        // not a plain user.
         assert_eq!(
             seen(Some(&second), "11", &[user, member]).1,
             RoleChange::Unknown

@@ -30,9 +30,9 @@ pub(super) struct TenantState {
     /// Whether a request has needed the decision since the previous call of
     /// [`TenantState::take_used`].
     used: AtomicBool,
-    /// Whether roles have changed since the decision. If so, the next caller decides again.
+    /// Whether roles have changed since the decision. If so, the next request makes a new decision.
     expired: AtomicBool,
-    /// Held by the caller that queries the database. Other callers wait for the lock and share the
+    /// Held by the task that queries the database. Other tasks wait for the lock and share the
     /// result.
     deciding: tokio::sync::Mutex<()>,
 }
@@ -44,7 +44,8 @@ pub(super) struct CachedDecision {
     /// One entry for each authenticator that cannot be used. The users of such an authenticator log
     /// in as themselves.
     unusable: Vec<Objection>,
-    /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal.
+    /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal;
+    /// `None` if no login was refused.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
     /// Whether nothing was decided because PostgreSQL was unavailable.
     unavailable: bool,
@@ -53,8 +54,8 @@ pub(super) struct CachedDecision {
     invalidations: u64,
     /// When the decision expires; `None` if it is valid until it is invalidated.
     until: Option<Instant>,
-    /// Whether the decision was renewed after a definition that inserted no objection. The
-    /// definition may have changed which users have an authenticator.
+    /// Whether the decision was renewed after a change of a definition that inserted no objection.
+    /// The change may affect which users have an authenticator.
     outdated: bool,
 }
 
@@ -92,7 +93,7 @@ impl CachedDecision {
         known.chain(refused).collect()
     }
 
-    /// Remembers that PostgreSQL refuses the login of an authenticator.
+    /// Records that PostgreSQL refuses the login of an authenticator.
     pub(super) fn refuse(&self, authenticator: &RoleName) {
         *self.refused.lock() = Some((authenticator.clone(), Instant::now()));
     }
@@ -114,7 +115,7 @@ impl TenantState {
         self.cached.read().clone()
     }
 
-    /// Whether a definition may have changed which users have an authenticator.
+    /// Whether a changed definition may affect which users have an authenticator.
     pub(super) fn is_outdated(&self) -> bool {
         self.cached().is_some_and(|cached| cached.outdated)
     }
@@ -137,7 +138,7 @@ impl TenantState {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Marks the decision as expired, so that the next caller decides again.
+    /// Marks the decision as expired, so that the next request makes a new one.
     pub(super) fn expire(&self) {
         self.expired.store(true, Ordering::Release);
     }
@@ -146,15 +147,15 @@ impl TenantState {
         self.expired.load(Ordering::Acquire)
     }
 
-    /// Returns a valid decision. Queries the database, unless another caller has just done so.
+    /// Returns a valid decision. Makes a new one, unless another task has just done so.
     pub(super) async fn decide_if_stale(&self, query: &DecisionQuery<'_>) -> Arc<CachedDecision> {
         let _deciding = self.deciding.lock().await;
         if let Some(cached) = self.fresh() {
             return cached;
         }
         let invalidations = self.invalidations.load(Ordering::Acquire);
-        // A definition without an objection cannot make sharing unsafe, so the old decision is
-        // renewed.
+        // A changed definition that inserted no objection cannot make sharing unsafe, so the old
+        // decision is renewed.
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
             && !self.is_expired()
             && query.is_undisputed().await.unwrap_or(false)
@@ -164,15 +165,15 @@ impl TenantState {
         self.query(query, invalidations).await
     }
 
-    /// Decides again. The cached decision stays valid until the new one is made.
+    /// Makes a new decision. The cached one stays valid until then.
     pub(super) async fn decide_now(&self, query: &DecisionQuery<'_>) {
         let _deciding = self.deciding.lock().await;
         let invalidations = self.invalidations.load(Ordering::Acquire);
         self.query(query, invalidations).await;
     }
 
-    /// Adds plain users to the members of the cached decision. Decides again if the users cannot be
-    /// read. Does nothing if the decision is against shared connections.
+    /// Adds plain users to the members of the cached decision. Makes a new decision if the users
+    /// cannot be read. Does nothing if the decision is against shared connections.
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {

@@ -22,8 +22,8 @@ use tidegate_wire::{
 
 use crate::statement::{SideEffects, StatementCache};
 
-/// The SQLSTATE of the notice by which the event trigger reports a definition to the session that
-/// made it (`announce_function.sql` of `tidegate-service`).
+/// The SQLSTATE of the notice by which the event trigger reports a changed definition to the
+/// session that changed it (`announce_function.sql` of `tidegate-service`).
 const REDEFINED: &str = "TGDEF";
 
 /// A connection that logged in as one role.
@@ -171,9 +171,9 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use even if only pure reads ran on it.
-    /// It must if it seals claims of members and its most recent reset is too long ago. The reason
-    /// is that this node may have read a new definition too late, so that a read counted as pure
-    /// although it ran the new code.
+    /// It must if it seals claims of members and its most recent reset is at least a second ago.
+    /// The reason is that this node may have read a new definition too late, so that a read counted
+    /// as pure although it ran the new code.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }
@@ -243,9 +243,9 @@ impl Connection {
             // A command of the prefix has failed. It may have failed at its Parse, so it is unknown
             // which internal commands are prepared.
             self.forget_internal();
-            // Sealing has failed. SQL of the user may have replaced the prepared statement that
-            // seals claims with one that reads the token. The token is valid as long as the backend
-            // exists, so the connection must end.
+            // Sealing has failed. Code that a statement called may have replaced the prepared
+            // statement that seals claims with one that reads the token. The token is valid as long
+            // as the backend exists, so the connection must end.
             if self.session.is_sealing() {
                 self.mark_closed();
             }

@@ -28,7 +28,7 @@ impl Connection {
     /// statement still runs after a second. Then rolls back an open transaction and resets the
     /// session.
     ///
-    /// Returns whether the connection can be used. If not, the caller drops it.
+    /// Returns whether the connection can be used. If not, the calling function must drop it.
     pub async fn recover(&mut self, terminator: &dyn BackendTerminator) -> bool {
         if self.state() == ConnectionState::NeedsRecovery && !self.is_quiet() {
             self.cancel_and_drain(terminator).await;
@@ -176,7 +176,7 @@ impl Connection {
     }
 }
 
-/// Requests the termination of a backend until it no longer exists.
+/// Requests the termination of a backend repeatedly, until the backend no longer exists.
 async fn terminate_until_gone(backend: &Backend, terminator: &dyn BackendTerminator) {
     let mut delay = CLOSE_TIMEOUT;
     loop {

@@ -18,8 +18,8 @@ macro_rules! seed {
 
 /// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. `CHECK`
 /// itself is prepared once for each connection, because planning it costs more than the rest of the
-/// reset. On connections of members it is parsed again for each reset, because code of a caller
-/// could replace a prepared statement.
+/// reset. On connections of members it is parsed again for each reset, because code that a
+/// statement calls could replace a prepared statement.
 const CHECK: &str = concat!(
     "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
     seed!(),

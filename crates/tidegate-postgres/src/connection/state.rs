@@ -99,7 +99,7 @@ impl SessionState {
     }
 
     /// Whether the session must be reset before its next use, because it seals claims of members
-    /// and its most recent reset is too long ago.
+    /// and its most recent reset is at least [`LONGEST_WITHOUT_RESET`] ago.
     pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }
@@ -118,7 +118,7 @@ impl SessionState {
         self.side_effects = self.side_effects.max(side_effects);
     }
 
-    /// Records that the event trigger has reported a definition.
+    /// Records that the event trigger has reported a changed definition.
     pub(super) fn note_ddl(&mut self) {
         self.ddl_reported = true;
     }
@@ -216,11 +216,11 @@ impl SessionState {
 
     /// Records that all responses of a reset arrived without an error.
     ///
-    /// If a soft reset found statements that callers prepared, a full reset is due. A session that
-    /// seals claims of members is closed instead: a caller's statement may have replaced the
-    /// statement that seals claims, and may have read a token. The token is valid as long as the
-    /// backend exists. The session is also closed if its side effects are
-    /// [`SideEffects::Permanent`].
+    /// If a soft reset, which does not run `DISCARD ALL`, found statements that callers prepared, a
+    /// full reset is due. A session that seals claims of members is closed instead: a caller's
+    /// statement may have replaced the statement that seals claims, and may have read a token. The
+    /// token is valid as long as the backend exists. The session is also closed if its side effects
+    /// are [`SideEffects::Permanent`].
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_drain();

@@ -60,7 +60,7 @@ impl LoginStates {
         self.known.lock().entry(key.clone()).or_insert(state);
     }
 
-    /// Closes the connections in `pool` whose login state has changed. Concurrent callers share one
+    /// Closes the connections in `pool` whose login state has changed. Concurrent calls share one
     /// query.
     pub(crate) async fn check(
         &self,
@@ -78,7 +78,7 @@ impl LoginStates {
         Ok(())
     }
 
-    /// Does the same as [`Self::check`], but with a query of its own for each caller.
+    /// Does the same as [`Self::check`], but with a query of its own for each call.
     pub(crate) async fn compare(
         &self,
         service: &dyn Executor,

@@ -73,14 +73,14 @@ pub trait Credentials: Send + Sync {
     ) -> BoxFuture<'a, Result<Credential, OpenError>>;
 }
 
-/// Opens connections that log in as users.
+/// Opens connections that log in as users, authenticators or groups.
 #[derive(Clone)]
 pub struct RoleConnector {
     config: Arc<Config>,
     credentials: Arc<dyn Credentials>,
     terminator: Arc<dyn BackendTerminator>,
     logins: Arc<LoginStates>,
-    /// Whether connections to a standby are reused.
+    /// Whether the connections are for a replica. Only then is a connection to a standby reused.
     for_replica: bool,
 }
 

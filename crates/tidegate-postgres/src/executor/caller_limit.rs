@@ -18,8 +18,8 @@ use tidegate_sql::{DatabaseName, Error, Member, Result, RoleName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-/// The delay after which a client should retry if its user already occupies as many connections as
-/// permitted.
+/// The delay after which a client should retry if its caller already occupies as many connections
+/// as permitted.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A caller to which the limit applies: a user of an authenticator, or a member of a group. The

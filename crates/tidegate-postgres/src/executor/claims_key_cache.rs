@@ -39,7 +39,7 @@ pub(super) struct ClaimsKeyCache {
 struct CachedKey {
     /// The key, and the time at which its loading began; `None` before it is loaded.
     loaded: Mutex<Option<(ClaimsKey, Instant)>>,
-    /// Held while the key is loaded. Other callers wait for the lock and share the result.
+    /// Held while the key is loaded. Other requests wait for the lock and share the result.
     loading: tokio::sync::Mutex<()>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct KeyLookup<'a> {
 impl KeyLookup<'_> {
     /// Returns the database's key, from the cache if possible. `refused` is the key that the
     /// database has rejected; `None` if it has rejected none. If the cached key equals `refused`,
-    /// the key is loaded again. Concurrent callers share one load.
+    /// the key is loaded again. Concurrent calls share one load.
     pub(super) async fn get(&self, refused: Option<ClaimsKey>) -> Result<ClaimsKey> {
         let (cached, requested) = (self.keys.cached(self.database), Instant::now());
         let loaded = *cached.loaded.lock();

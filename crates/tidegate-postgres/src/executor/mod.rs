@@ -245,8 +245,8 @@ fn may_commit(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
 }
 
-/// Whether the statement's text may change role defaults. The periodic check finds all other
-/// changes within a second.
+/// Whether the statement's text may change role defaults. Within a second, the periodic check finds
+/// changes that the text does not show.
 fn may_change_role_defaults(bound: &BoundStatement) -> bool {
     let statement = &bound.statement;
     if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {

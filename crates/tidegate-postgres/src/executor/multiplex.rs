@@ -13,7 +13,7 @@ use crate::statement::{StatementTask, TransactionPosition};
 impl UserExecutor {
     /// Runs the statements on a multiplexed connection. Returns their rows and the metadata cache
     /// of the database. Returns `None` if no connection accepts the statements, or if they failed;
-    /// the caller then runs them on a connection of its own.
+    /// the request then runs them on a connection of its own.
     pub(super) async fn multiplex(
         &self,
         in_flight: &InFlightGuard,

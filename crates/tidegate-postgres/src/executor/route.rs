@@ -246,7 +246,8 @@ impl CheckedOut {
 }
 
 /// Refuses text that a member wrote, because it could read data that statements of another member
-/// left in the session. The layers above should already have refused such a request.
+/// left in the session. The code that calls the executor should already have refused such a
+/// request.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {
         (RoleUse::Member(_), Author::Caller) => {
@@ -265,7 +266,7 @@ impl fmt::Debug for Route {
     }
 }
 
-/// Chooses the connections for statements of `author`.
+/// Chooses the kind of connection for statements of `author` that run together.
 pub(super) async fn route(
     authentication: Option<&Arc<dyn Authentication>>,
     login: &Login,
@@ -291,8 +292,8 @@ pub(super) async fn route(
 /// Whether the login's role is the role of the tenant's owner; roles of other users are called
 /// `<database>/<name>`. The owner's role acts for many callers and needs no authenticator.
 ///
-/// Users who have no authenticator use their own logins for all statements, because a second kind
-/// of connection for each of these users would only occupy the pool.
+/// For users without an authenticator, [`route`] chooses their own login, because a second kind of
+/// connection for each of these users would only occupy the pool.
 fn is_owner(login: &Login) -> bool {
     let database = login.database.as_str();
     let rest = login.role.as_str().strip_prefix(database);

@@ -154,7 +154,7 @@ impl UserExecutor {
         self.pool.close(database);
     }
 
-    /// Chooses the connection for statements that run together.
+    /// Chooses the kind of connection for statements that run together.
     pub(super) async fn route(
         &self,
         login: &Login,
@@ -322,7 +322,8 @@ impl UserExecutor {
                     .await
                     .unwrap_or(Err(Error::Deadline))?,
             };
-            // Temporary tables and settings of the previous OAuth session must not reach this one.
+            // Temporary tables and settings of the previous OAuth session must not be visible to
+            // the next one.
             if pooled.session_changed() {
                 pooled.change_session();
             }

@@ -84,8 +84,8 @@ impl LatencyEstimate {
         self.suspended_until.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// Stops multiplexing the statement for a while, because it delayed others, tried to write, or
-    /// returned too many rows.
+    /// Stops multiplexing the statement for a time (see [`SUSPENSION`]), because it delayed others,
+    /// tried to write, or returned too many rows.
     pub(crate) fn suspend(&self, now: Instant) {
         let (first, doublings) = SUSPENSION;
         let since_suspension = (now - self.created).checked_sub(self.suspended_until());

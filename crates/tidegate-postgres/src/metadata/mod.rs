@@ -76,8 +76,8 @@ impl MetadataCache {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many of these statements and transactions may have called a user-defined function,
-    /// according to their text.
+    /// How many of the statements and transactions that [`Self::statements`] counts may have called
+    /// a user-defined function, according to their text.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }

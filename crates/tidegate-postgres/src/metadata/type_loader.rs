@@ -78,7 +78,7 @@ pub(crate) struct TypeRow {
     /// The value of `pg_type.typtype`, or `a` for an array.
     kind: u8,
     /// The OID of the element type of an array, the base type of a domain, or the subtype of a
-    /// range or multirange; otherwise unused.
+    /// range or multirange; unused for other types.
     inner: u32,
     labels: Vec<String>,
     attributes: Vec<(String, u32)>,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The limit on the time that all pipelines of a connection together are expected to take, unless
-/// the caller allows a longer time. A pipeline beyond the limit gets a connection of its own, which
-/// another backend serves.
+/// The limit on the time that all pipelines of a connection together are expected to take, unless a
+/// longer limit is given for a pipeline. A pipeline beyond the limit gets a connection of its own,
+/// which another backend serves.
 pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
@@ -18,8 +18,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// The time that the pipelines are expected to take; `None` if there are as many as a
-    /// connection may have.
+    /// The time that the pipelines are expected to take; `None` if there are [`MAX_PIPELINES`].
     pub(super) fn expected(&self) -> Option<Duration> {
         (self.pipelines < MAX_PIPELINES).then_some(self.expected)
     }

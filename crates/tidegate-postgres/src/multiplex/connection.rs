@@ -107,7 +107,8 @@ impl Multiplexed {
         self.pooled.is_wanted()
     }
 
-    /// Whether the connection serves members and its last reset is too long ago.
+    /// Whether the connection must be reset, because it serves members and its last reset is too
+    /// long ago.
     pub(super) fn is_check_due(&self) -> bool {
         self.pooled.is_check_due()
     }
@@ -219,9 +220,9 @@ impl Multiplexed {
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // Sealing has failed. SQL of the user may have replaced the prepared statement that
-                // seals claims with one that reads the token. The token is valid as long as the
-                // backend exists, so the connection must end.
+                // Sealing has failed. Code that a statement called may have replaced the prepared
+                // statement that seals claims with one that reads the token. The token is valid as
+                // long as the backend exists, so the connection must end.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
@@ -266,8 +267,8 @@ impl Multiplexed {
         let each = (now - self.last_response) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.last_response = now;
         for pipeline in ended {
-            // A definition that was committed in the meantime may have made a statement impure. The
-            // later pipelines have then run in a session with unknown side effects.
+            // A changed definition that was committed in the meantime may have made a statement
+            // impure. The later pipelines have then run in a session with unknown side effects.
             let impure = pipeline.steps.iter().any(|step| {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)
@@ -281,7 +282,8 @@ impl Multiplexed {
         Ok(())
     }
 
-    /// Whether the first pipeline runs for too long, or was requested too long ago.
+    /// Whether the first pipeline runs for longer than [`MAX_RUN`], or was requested longer than
+    /// [`MAX_WAIT`] ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
         let waits = |pipeline: &PendingPipeline| {
             self.holds_up(pipeline, now) || now - pipeline.requested > MAX_WAIT
@@ -289,7 +291,7 @@ impl Multiplexed {
         self.pipelines.front().is_some_and(waits)
     }
 
-    /// Whether the first pipeline runs for too long.
+    /// Whether `pipeline`, the first one, runs for longer than [`MAX_RUN`].
     fn holds_up(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
         now - pipeline.requested.max(self.last_response) > MAX_RUN
     }

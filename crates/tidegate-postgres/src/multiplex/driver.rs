@@ -30,11 +30,11 @@ enum WakeUp {
 /// Why a connection stops being multiplexed.
 #[derive(Debug, PartialEq, Eq)]
 enum CloseReason {
-    /// The connection has had no pipeline for a while.
+    /// The connection had no pipeline at the last [`IDLE`] checks.
     Idle,
     /// The connection has to be returned, for another request, for a reset, or to be closed.
     Wanted,
-    /// The first pipeline runs or waits for too long.
+    /// The first pipeline runs or waits for too long; see [`Multiplexed::is_stuck`].
     Stuck,
     /// The connection failed.
     Failed,

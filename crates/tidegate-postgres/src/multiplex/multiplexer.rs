@@ -32,8 +32,8 @@ const MAX_CONNECTIONS: usize = 8;
 /// group is added.
 const MAX_GROUPS: usize = 1024;
 
-/// A pipeline is queued on the first connection whose pipelines are expected to take less than this.
-/// Beyond this time another backend responds sooner.
+/// A pipeline is queued on the first connection whose pipelines are expected to take less than
+/// this. A pipeline that would wait longer gets its response sooner from another backend.
 const SHORT_BACKLOG: Duration = Duration::from_micros(200);
 
 /// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
@@ -156,8 +156,9 @@ impl InFlightGuard {
         }
     }
 
-    /// Opens a multiplexed connection in the background if enough requests are running and this
-    /// pipeline could be multiplexed. `pooled` checks out the connection.
+    /// Opens a multiplexed connection in the background if at least [`MIN_OTHERS`] other requests
+    /// were running when this one arrived, and this pipeline could be multiplexed. `pooled` checks
+    /// out the connection.
     pub(crate) fn open<F>(
         &self,
         tasks: &[StatementTask<'_>],

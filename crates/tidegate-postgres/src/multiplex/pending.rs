@@ -49,7 +49,7 @@ pub(super) enum PipelineFault {
     Refused,
     /// Cached data of a statement was stale.
     Stale,
-    /// PostgreSQL refused a write.
+    /// PostgreSQL refused a write, because the session is read-only.
     Writes,
     /// The rows do not fit into the buffer.
     Large,
@@ -137,7 +137,7 @@ impl PendingPipeline {
         }
     }
 
-    /// Stops multiplexing the pipeline's statements for a while.
+    /// Stops multiplexing the pipeline's statements for some seconds.
     pub(super) fn suspend(&self, now: Instant) {
         for step in &self.steps {
             step.prepared.description.latency.suspend(now);

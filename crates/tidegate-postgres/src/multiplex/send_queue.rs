@@ -30,7 +30,7 @@ pub(crate) enum Enqueued {
     Queued(oneshot::Receiver<BufferedRows>),
     /// No connection is open, or the queues of all open connections are full.
     Full,
-    /// The statements may not be multiplexed now.
+    /// The statements must not be multiplexed now.
     NotMultiplexed,
 }
 
@@ -62,8 +62,8 @@ impl SendQueue {
         }
     }
 
-    /// The time that the pipelines on the connection are expected to take; `None` if there are as
-    /// many as a connection may have.
+    /// The time that the pipelines on the connection are expected to take; `None` if their number
+    /// has reached its limit.
     pub(super) fn backlog(&self) -> Option<Duration> {
         self.backlog.expected()
     }
@@ -183,7 +183,8 @@ impl SendQueue {
     }
 
     /// Removes a pipeline that has completed or failed. Keeps the statements that it has prepared,
-    /// or discards them after a failure. Forgets its cached statements if one was stale.
+    /// or discards them after a failure. If the pipeline failed because a statement was stale, also
+    /// removes its other statements from the cache.
     pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
         self.backlog.pop(pipeline.expected);
         for step in &pipeline.steps {

@@ -95,8 +95,8 @@ impl SlotClaim {
     }
 
     /// Takes the queue out of the slot, which then accepts no more pipelines. `failed` says whether
-    /// the connection failed. If it failed, the slot stays empty for a while after the claim is
-    /// dropped.
+    /// the connection failed. If it failed, the slot stays empty for [`FAILURE_DELAY`] after the
+    /// claim is dropped.
     pub(super) fn close(&mut self, failed: bool) -> Option<SendQueue> {
         self.failed = failed;
         self.slot.state.lock().queue.take()

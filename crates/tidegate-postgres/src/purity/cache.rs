@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout};
 use super::query::PurityQuery;
 use super::untrusted_names::{UntrustedSets, find};
 
-/// The age at which the names are read again, if statements run in the database.
+/// The age at which the untrusted names are read again, if statements run in the database.
 const REFRESH: Duration = Duration::from_millis(400);
-/// How long the cached names may be used. A definition from outside this node takes effect after
-/// this time at the latest.
+/// How long the cached names may be used. A definition that was changed outside of this node takes
+/// effect after this time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
 /// The pause after a query, as a multiple of the query's duration.
 const PAUSE_FACTOR: u32 = 4;
@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// a reset follows each statement, and this number of resets costs PostgreSQL as much CPU time as
 /// reading the names.
 const BUSY: u32 = 4;
-/// How long a caller waits for a query of the names. If the query takes longer, the statement runs
+/// How long a request waits for a query of the names. If the query takes longer, the statement runs
 /// on a login connection.
 const WAIT: Duration = Duration::from_millis(500);
 /// The time limit of a query.
@@ -39,7 +39,7 @@ pub(crate) struct PurityCache {
     querying: AtomicBool,
     /// Counts statements that have ended. The count starts again from zero at [`BUSY`].
     statements: AtomicU32,
-    /// Held by the caller that waits for a query. Other callers wait for the lock and share the
+    /// Held by the request that waits for a query. Other requests wait for the lock and share the
     /// result.
     waiting: tokio::sync::Mutex<()>,
     /// Counts statements that ended on this node and may have changed a definition.
@@ -61,14 +61,14 @@ struct CachedNames {
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// The most recent time at which a query failed or took too long while a caller waited for it.
+    /// The most recent time at which a query failed or took too long while a request waited for it.
     failed: Option<Instant>,
     /// The time at which [`PurityCache::statements`] started from zero.
     counted_from: Option<Instant>,
 }
 
-/// Caches whether a statement mentions one of the names (such as the untrusted names), for one
-/// version of the names. The value is twice the version, plus 1 if the statement mentions a name.
+/// Caches whether a statement mentions a name of one of the [`UntrustedSets`], for one version of
+/// the names. The value is twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
@@ -144,7 +144,7 @@ impl PurityCache {
         self.is_valid(&found, Instant::now()) && !found.names.calls.are_in(statement.text())
     }
 
-    /// Queries the database, unless another caller has just queried it or a query has just failed.
+    /// Queries the database, unless another request has just queried it or a query has just failed.
     async fn query_for_caller(&self, service: &Arc<dyn Executor>, database: &DatabaseName) {
         let _waiting = self.waiting.lock().await;
         let failed = self.found.read().failed;
@@ -173,23 +173,24 @@ impl PurityCache {
             && self.ddl_count.load(Ordering::SeqCst) == found.ddl_count
     }
 
-    /// Delays the next query after a definition, so that the statements of the next requests come
-    /// first, and a series of definitions causes only one query. Until that query every read counts
-    /// as impure and is followed by a reset.
+    /// Delays the next query after a definition has changed, so that the statements of the next
+    /// requests come first, and a series of changes causes only one query. Until that query every
+    /// read counts as impure and is followed by a reset.
     fn postpone(&self) {
         let now = Instant::now();
         let mut found = self.found.write();
-        // A query that is already postponed is not postponed again. Otherwise a series of
+        // A query that is already postponed is not postponed again. Otherwise a series of changed
         // definitions would postpone it forever.
         if found.next_query.is_none_or(|next_query| next_query <= now) {
             found.next_query = Some(now + REFRESH);
         }
     }
 
-    /// Whether a query is due. If a query is due, marks it as running; the caller must start it.
+    /// Whether a query is due. If a query is due, marks it as running; the calling function must
+    /// then start it.
     fn begin_query_if_due(&self, now: Instant) -> bool {
-        // A query cannot see the effect of a definition that is still running, so it would have to
-        // be repeated.
+        // A query cannot see the effect of a DDL statement that is still running, so it would have
+        // to be repeated.
         if self.ddl_running.load(Ordering::SeqCst) > 0 {
             return false;
         }
@@ -203,7 +204,8 @@ impl PurityCache {
     }
 
     /// Counts a statement that has ended. Returns a refresh if the names have to be read again and
-    /// enough statements run in the database. The caller must run the refresh.
+    /// at least [`BUSY`] statements ran within [`VALID_FOR`]. The calling function must run the
+    /// refresh.
     pub(crate) fn count(self: &Arc<Self>) -> Option<PurityRefresh> {
         if self.statements.fetch_add(1, Ordering::Relaxed) + 1 < BUSY {
             return None;
@@ -230,8 +232,8 @@ impl PurityCache {
     }
 
     /// Reads the names, unless the fingerprint shows that they have not changed. The future
-    /// `fingerprint` must not start to read before this function polls it; otherwise a definition
-    /// could be missed.
+    /// `fingerprint` must not start to read before this function polls it; otherwise a changed
+    /// definition could be missed.
     async fn query_if_changed(
         &self,
         source: &PurityQuery<'_>,
@@ -312,8 +314,8 @@ impl Drop for PurityRefresh {
 }
 
 impl CachedPurity {
-    /// Whether the text mentions an untrusted name. The text is searched once for each version of
-    /// the names.
+    /// Whether the text mentions a name in `untrusted`. The text is searched once for each version
+    /// of the names.
     fn of(&self, text: &str, untrusted: &UntrustedNames, version: u64) -> bool {
         let [pure, impure] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
@@ -342,7 +344,7 @@ mod tests {
         drop(definition);
         assert!(!purity.begin_query_if_due(began));
         let postponed = purity.found.read().next_query.unwrap();
-        // A second definition does not postpone the query again.
+        // A second changed definition does not postpone the query again.
         drop(DdlGuard::begin(&purity));
         assert_eq!(purity.found.read().next_query, Some(postponed));
         assert!(purity.begin_query_if_due(postponed));

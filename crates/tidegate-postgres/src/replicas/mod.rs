@@ -83,7 +83,7 @@ impl Replicas {
     }
 
     /// Records that definitions of the database may have changed. A replica gets no reads of the
-    /// database until it has replayed everything up to now.
+    /// database until it has replayed the WAL up to its current end.
     pub fn redefined(self: &Arc<Self>, database: &DatabaseName) {
         self.require(database, WalPosition(u64::MAX));
         let (replicas, database) = (self.clone(), database.clone());
@@ -103,8 +103,8 @@ impl Replicas {
         }
     }
 
-    /// Chooses a replica that shows everything up to `after`, and everything that the session wrote
-    /// through this node. `None` if there is no such replica.
+    /// Chooses a replica that has replayed the WAL up to `after`, and everything that the session
+    /// wrote through this node. `None` if there is no such replica.
     fn choose(&self, login: &Login, after: WalPosition) -> Option<&Replica> {
         let written = self.sessions.last_write(login).unwrap_or_default();
         let needed = after.max(written).max(self.primary.required());

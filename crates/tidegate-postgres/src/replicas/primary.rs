@@ -29,7 +29,7 @@ pub(super) struct Primary {
     /// this position. Before the first measurement it is the largest possible position, so no
     /// replica is used.
     required: AtomicU64,
-    /// The primary's position in its most recent answer.
+    /// The position up to which the WAL was on disk at the primary's most recent answer.
     flushed: AtomicU64,
 }
 
@@ -48,7 +48,7 @@ impl Primary {
         WalPosition(self.required.load(Ordering::Relaxed))
     }
 
-    /// The position up to which the primary had written its WAL at its most recent answer.
+    /// The position up to which the primary had flushed its WAL to disk at its most recent answer.
     pub(super) fn flushed(&self) -> WalPosition {
         WalPosition(self.flushed.load(Ordering::Relaxed))
     }

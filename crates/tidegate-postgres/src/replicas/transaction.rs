@@ -43,8 +43,8 @@ impl Transaction for WritingTransaction {
     }
 }
 
-/// Whether something may have been committed in spite of the error. A procedure may commit before
-/// it fails.
+/// Whether changes may have been committed in spite of the error. A procedure may commit before it
+/// fails.
 pub(super) fn may_have_written(error: &Error) -> bool {
     !matches!(error, Error::Input(_) | Error::PoolTimeout { .. })
 }

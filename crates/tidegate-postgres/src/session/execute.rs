@@ -77,8 +77,8 @@ impl Connection {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
-        // This is recorded only now, because the prepared statement caches whether its text
-        // mentions untrusted names.
+        // Side effects through untrusted names are recorded only now, because `prepared` caches
+        // whether the text mentions such names.
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
@@ -206,7 +206,7 @@ impl Connection {
     /// Records the changes that a statement may have made in the session. Call it after the
     /// statement has run.
     pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
-        // A definition that was committed while the statement ran may have made it impure.
+        // A changed definition that was committed while the statement ran may have made it impure.
         let impure = run.task.is_impure(&run.prepared);
         self.note_side_effects(run.task, impure);
         let names = &mut self.session.name_resolution;

@@ -48,7 +48,7 @@ pub(super) struct Progress {
     pub(super) ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
     pub(super) held: bool,
-    /// Why a set could not be encoded; `None` if this has not happened.
+    /// Why a set could not be encoded; `None` if no set has failed.
     pub(super) invalid: Option<InputError>,
 }
 
@@ -74,8 +74,8 @@ impl<'a> Execution<'a> {
     }
 
     /// The path, in the request, of the value that PostgreSQL could not read. Returns `None` if the
-    /// error is not about a value. If a bound set has not run yet, the error belongs to its
-    /// execution and not to a value.
+    /// error is not about a value. If a bound set has not run yet, the error belongs to the
+    /// execution of this set and not to a value.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
@@ -155,7 +155,7 @@ impl<'a> Execution<'a> {
         match (&mut self.affected, command, rows) {
             (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
             // For a SELECT with data-modifying CTEs, PostgreSQL counts the rows that it returns and
-            // not those that it writes.
+            // not those that it writes, so the number of written rows is unknown.
             (affected, _, _) => *affected = None,
         }
         self.ended == self.task.bound.sets.len()

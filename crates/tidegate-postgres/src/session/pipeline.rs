@@ -127,7 +127,7 @@ fn known(
 /// # Errors
 ///
 /// `NotPipelined` if PostgreSQL refuses a statement, if a statement must not stay prepared, or if
-/// the cache of statements is too small for the pipeline. The caller then runs the statements one
+/// the cache of statements is too small for the pipeline. The executor then runs the statements one
 /// after the other, and reports the first error. `RoleRefused` if PostgreSQL refuses the switch to
 /// the caller. Other errors are final.
 async fn describe_unknown(

@@ -8,7 +8,7 @@ use crate::statement::{StatementTask, is_stateless};
 
 /// The statements of a pipeline.
 pub(crate) struct PipelineRequest<'a> {
-    /// The statements, each as a task outside of a transaction.
+    /// The statements, each as a task outside of an explicit transaction.
     pub(crate) tasks: Vec<StatementTask<'a>>,
     pub(crate) mode: Mode,
     pub(crate) commit: Commit,

@@ -16,8 +16,7 @@ use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// The timeout of the cancel request. After this request, the cancelled pipeline has the same time
-/// to end.
+/// How long the cancel request may take, and how long the cancelled pipeline may then take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.
@@ -197,7 +196,7 @@ impl PipelineRun<'_, '_> {
 
     /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
     /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
-    /// request takes too long, or a statement was cancelled before.
+    /// request takes longer than [`GRACE`], or a statement was cancelled before.
     async fn cancel(&mut self) -> bool {
         if self.overdue {
             return false;
@@ -274,7 +273,8 @@ impl PipelineRun<'_, '_> {
         if tag == tag::ERROR_RESPONSE {
             return self.handle_error();
         }
-        // After an error, the remaining messages belong to the COMMIT.
+        // After an error PostgreSQL skips the other statements, so the remaining messages belong to
+        // the COMMIT.
         if self.failure.is_some() || self.connection.session.prefix.is_refused() {
             return Ok(());
         }

@@ -178,7 +178,8 @@ impl Connection {
                     };
                     current.parameters = parameters;
                 }
-                // This is the last message about a statement. Its parameters came before.
+                // This is the last message about a statement. It follows the description of the
+                // parameters.
                 tag::ROW_DESCRIPTION | tag::NO_DATA => {
                     current.fields = self.fields(tag)?;
                     described.push(std::mem::take(&mut current));

@@ -90,7 +90,7 @@ impl StatementTask<'_> {
             && is_refused_seal(&error.rejection)
     }
 
-    /// Whether the statement is short enough to be cached.
+    /// Whether the statement and its hints have at most [`SHORT`] bytes, so that it may be cached.
     pub(crate) fn is_short(&self) -> bool {
         let hints = self.bound.hints.iter().flatten();
         let hints: usize = hints.map(|TypeHint(name)| name.len()).sum();

@@ -68,8 +68,8 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// The end of the run of operator characters in which the most recent operator or comment
-    /// began.
+    /// The byte offset at which the run of operator characters ends in which the most recent
+    /// operator or comment began.
     run_ends: usize,
     /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
     /// characters.
@@ -156,7 +156,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// The next token; `None` at the end.
+    /// The next token; `None` at the end of the text.
     pub(super) fn next(&mut self) -> Scan<Option<SqlToken<'a>>> {
         self.skip_space_and_comments()?;
         let start = self.at;
@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
         }))
     }
 
-    /// Reads the name of a placeholder. The caller has checked that a name begins here.
+    /// Reads the name of a placeholder. The calling function has checked that a name begins here.
     pub(super) fn name(&mut self) -> Scan<&'a str> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -223,9 +223,9 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
-    /// Adds the bytes that PostgreSQL reads for `beginnings` operators or comments that begin here.
-    /// An encoded plus counts as three bytes although PostgreSQL gets only one, so the count is
-    /// never too low.
+    /// Adds to `reread` the bytes that PostgreSQL reads for `beginnings` operators or comments that
+    /// begin here. An encoded plus counts as three bytes although PostgreSQL gets only one, so the
+    /// count is never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -298,9 +298,9 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name;
-    /// PostgreSQL 16 and later read it as part of the number. A text that the versions read
-    /// differently is rejected.
+    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name.
+    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number. A text that
+    /// the versions read differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

@@ -22,7 +22,7 @@ pub(super) struct PurityReader<'a> {
     /// Whether a call was found that may call something other than a built-in function without side
     /// effects.
     calls: bool,
-    /// Whether a call of a function of claims was found.
+    /// Whether a call of a claims function, such as `tidegate.claims()`, was found.
     calls_claims: bool,
     /// The most recent tokens, as a ring buffer.
     last: [Option<SqlToken<'a>>; HISTORY],
@@ -40,8 +40,8 @@ enum TypeName {
     Expected,
     /// The most recent token was `pg_catalog`, so a dot must follow.
     Catalog,
-    /// The most recent token was the word in the place of a type name. A dot after the word would
-    /// make it the name of a schema.
+    /// The most recent token was a word that names a type, unless a dot follows. With a dot, the
+    /// word is the name of a schema.
     Complete,
 }
 
@@ -89,7 +89,7 @@ impl<'a> PurityReader<'a> {
         self.calls
     }
 
-    /// Whether a call of a function of claims was found.
+    /// Whether a call of a claims function, such as `tidegate.claims()`, was found.
     pub(super) fn calls_claims(&self) -> bool {
         self.calls_claims
     }
@@ -117,8 +117,8 @@ impl<'a> PurityReader<'a> {
         self.stateful |= !known;
     }
 
-    /// Whether the parenthesis that follows the most recent token begins a call of an unknown
-    /// function.
+    /// Whether the parenthesis that follows the most recent token begins a call of a function that
+    /// may not be built in or may have side effects.
     fn calls_unknown(&self) -> bool {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
@@ -186,8 +186,8 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the most recent tokens are the name of a function of claims in the schema
-    /// `tidegate`, with no database name before it.
+    /// Whether the most recent tokens are the name of a claims function, such as `tidegate.claims`,
+    /// with no database name before it.
     fn follows_claims(&self) -> bool {
         let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
         else {

@@ -23,8 +23,8 @@ const KEYWORD_OPERATORS: &[&str] = &[
 /// Names of one database that lead to user-defined code: a view that calls a function, for example,
 /// or a function named like a built-in one. A read that mentions such a name may have side effects.
 ///
-/// Names are stored without schemas and compared regardless of case and quoting, so a name that may
-/// be one of them counts as untrusted.
+/// Names are stored without schemas, and are compared regardless of case and quoting. So a name in
+/// a text counts as untrusted even if it refers to another object of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UntrustedNames {
     everything: bool,
