@@ -83,9 +83,10 @@ impl NodeRegistration {
     /// part of the total, but at most [`NodeDemand::most`], and at most the number of connections
     /// that the other nodes have not claimed.
     ///
-    /// If the share is smaller than the claim, the node closes connections and publishes the
-    /// smaller claim with the next exchange. Therefore all claims together exceed the total only by
-    /// the connections that a new node needs to start.
+    /// The node publishes the larger of its share and [`NodeDemand::claimed`]. If its share is
+    /// smaller, it closes connections and publishes a smaller claim with a later exchange. A share
+    /// never exceeds what the other nodes have left, so all claims together can exceed the total
+    /// only because each node claims a minimum, even if nothing is left.
     ///
     /// # Errors
     ///

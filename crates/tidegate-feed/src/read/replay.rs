@@ -188,7 +188,8 @@ impl Replay {
             position: self.position.commit,
         };
         let mut stream = database.log.open(&database.name, start).await?;
-        // After a promotion the live reader may still have to open its stream of the new log.
+        // After a promotion, this stream may already read the new log, while the live reader has not
+        // opened it yet. The error makes the replay try again later.
         let log = stream.lineage().log;
         if log != database.hub.log_identity() {
             let reason = "the log continues on another timeline";

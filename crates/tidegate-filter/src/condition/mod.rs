@@ -83,8 +83,9 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several
-    /// values, PostgreSQL chooses one common type for the values and the column instead.
+    /// Whether the literal is a single unquoted number, also as the only element of a list.
+    /// PostgreSQL determines the type of such a number without regard to the column. For a list of
+    /// several values, it chooses one common type for the values and the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),

@@ -17,7 +17,8 @@ use crate::app::{App, ReadSlot};
 use crate::authenticate::{self, Caller};
 use crate::error::ApiError;
 
-/// How long a statement of an anonymous caller may take, including the wait for its slot.
+/// How long a statement may take if the tenant's `anonymous_sql` is `read` and the caller runs as
+/// the default user. Includes the wait for its slot.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The SQL that a caller may run.

@@ -1,4 +1,5 @@
-//! The issuer's tables in memory, and the steps that touch one table.
+//! The issuer's tables in memory, and operations on them. The store runs each operation under its
+//! lock.
 
 use std::collections::{BTreeMap, HashMap};
 

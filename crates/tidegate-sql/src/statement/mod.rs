@@ -94,11 +94,12 @@ impl Statement {
         reader::read(q)
     }
 
-    /// Parses a query that Tidegate generates around `expression`. The expression is stored in a
-    /// database, for example as the condition of a policy, and is written as PostgreSQL prints it
+    /// Parses `q`, a query that Tidegate generated around `expression`. The expression is stored in
+    /// a database, for example as the condition of a policy, and is written as PostgreSQL prints it
     /// with an empty `search_path`. The statement has the purity of the expression, because the
-    /// text around it leaves nothing in the session after the transaction. The text around it may
-    /// fill rows of a table from parameters ([`Self::fills_rows`]).
+    /// rest of `q` leaves nothing in the session after the transaction. The statement always counts
+    /// as one that fills rows from parameters ([`Self::fills_rows`]), because the rest of `q` can
+    /// do so.
     ///
     /// # Errors
     ///
