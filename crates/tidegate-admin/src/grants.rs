@@ -35,8 +35,8 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, Owner)>,
 }
 
-/// What is granted to a grantor that can no longer revoke its own grant. It is taken back after the
-/// grantor has revoked its grant.
+/// The privilege that is granted for a short time to a role that must revoke a grant of its own but
+/// has lost the privilege that REVOKE requires. It is revoked from the role afterwards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.

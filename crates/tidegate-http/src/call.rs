@@ -28,7 +28,8 @@ pub struct Call<'a, B> {
     pub body: B,
     /// The largest allowed size of the body in bytes.
     pub body_limit: u64,
-    /// What the log, the metrics and the tenant's activity record about the request.
+    /// The route, the login and the errors of the request, for the log, the metrics and the
+    /// tenant's activity.
     pub subject: &'a mut Subject,
 }
 

@@ -23,11 +23,11 @@ pub enum Operation<'a> {
 pub struct Root<'a> {
     /// The key of the field in the response.
     pub key: Arc<str>,
-    /// What the field reads or writes.
+    /// The operation of the field.
     pub field: RootField<'a>,
 }
 
-/// What a root field reads or writes.
+/// The operation of a root field: a read or a write of a relation, or a field with a fixed text.
 #[derive(Debug)]
 pub enum RootField<'a> {
     /// Reads rows of a relation.

@@ -36,7 +36,7 @@ pub(super) struct OperationResult {
     pub subscription: Option<Subscription>,
 }
 
-/// What an operation on a socket needs in order to run.
+/// The server, the caller and the settings of the socket for which an operation runs.
 pub(super) struct OperationContext {
     pub app: App,
     pub caller: Caller,

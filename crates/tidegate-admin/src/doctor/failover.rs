@@ -25,8 +25,8 @@ const STANDBYS: &str = "\
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
                             WHERE s.slot_name = pg_catalog.btrim(n.name)))";
 
-/// Selects the retention slots and their databases. Leaves out slots without a database: those
-/// whose database is being dropped, and physical slots with a name of the same form.
+/// Selects the retention slots and their databases. A slot without a database is left out. Either
+/// its database is being dropped, or it is a physical slot whose name happens to match the pattern.
 const SLOTS: &str = "\
     SELECT slot_name::text, database::text FROM pg_catalog.pg_replication_slots \
     WHERE slot_name ~ '^tidegate_[0-9]+$' AND NOT temporary AND database IS NOT NULL \

@@ -26,7 +26,7 @@ pub(crate) struct ChangeDecoder {
     transaction_id: u32,
 }
 
-/// What a message of the change log contains.
+/// The decoded content of a message of the change log.
 #[derive(Debug)]
 pub(crate) enum Decoded {
     /// The message contains nothing that subscriptions need.

@@ -31,11 +31,11 @@ pub(crate) struct Tree<'a> {
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
-    /// What the current statement does.
+    /// The kind of the current statement.
     task: Task,
 }
 
-/// What the current statement of a tree does.
+/// The kind of the current statement of a tree.
 #[derive(Debug)]
 enum Task {
     /// The statement inserts, updates or deletes. The number is the index of the group of objects
