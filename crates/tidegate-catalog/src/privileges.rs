@@ -98,7 +98,9 @@ pub struct ColumnPrivilege {
     pub column: String,
 }
 
-/// A table in the catalog, with its sequences and the privileges of the requested roles.
+/// A table in the catalog, with its sequences and the privileges of the requested roles. The names
+/// of the table, the schema and the sequences are quoted. The names of the table and the sequences
+/// are also qualified.
 #[derive(Debug, Deserialize)]
 struct TablePrivileges {
     relation: String,
@@ -115,19 +117,28 @@ struct Sequence {
     owner: String,
 }
 
+/// The privileges of one of the requested roles.
 #[derive(Debug, Deserialize)]
 struct Role {
     #[serde(rename = "role")]
     name: String,
+    /// The name of the role as an SQL identifier.
     quoted: String,
+    /// Whether the role has USAGE on the schema of the table.
     usage: bool,
+    /// Whether the role has USAGE on the schema with grant option.
     gives_usage: bool,
+    /// The privileges that the role has on the whole table.
     privileges: Vec<String>,
+    /// The privileges that the role has on the whole table with grant option.
     gives: Vec<String>,
+    /// Privileges on single columns that the role does not have on the whole table.
     columns: Vec<ColumnPrivilege>,
+    /// The grants from which the privileges come, except those by the role itself.
     grants: Vec<TableGrant>,
 }
 
+/// A grant of a privilege on the table or on one of its columns.
 #[derive(Debug, Deserialize)]
 struct TableGrant {
     grantor: String,

@@ -287,8 +287,9 @@ impl Request<'_> {
         Ok(response)
     }
 
-    /// Makes root fields of a query null: those that were not read before the deadline, or the one
-    /// that failed, if all others were read. Returns any other failure as the error.
+    /// Makes root fields of a query null. After the deadline, these are the fields that were not
+    /// read, or all fields if the results are incomplete. If a field failed and all others were
+    /// read, it is the failed field. Returns any other failure as the error.
     fn recover(
         &self,
         failure: ExecutionFailure,

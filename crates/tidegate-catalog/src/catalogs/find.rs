@@ -109,8 +109,9 @@ impl CatalogCache {
         }
     }
 
-    /// Queries the keys of `first`, if it is given, and of other roles whose key is unknown or
-    /// stale. Stores the keys. So a change of roles costs one query instead of one for each role.
+    /// Queries and stores the keys of `first`, if it is given, and of other roles whose key is
+    /// unknown or stale. One query reads all these keys, so that a change of roles does not cost a
+    /// query for each role.
     pub(super) async fn query_keys(
         &self,
         database: &DatabaseName,

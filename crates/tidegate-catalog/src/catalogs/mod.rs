@@ -83,7 +83,7 @@ pub struct CatalogCache {
 /// The result of one check of a watched database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchOutcome {
-    /// No definition and no role changed.
+    /// No change of a definition or a role was found, or no comparison was necessary.
     Same,
     /// A definition or a role changed. Stale schemas were reloaded, the most recently used first.
     /// If there were too many, the others are loaded when requests need them.

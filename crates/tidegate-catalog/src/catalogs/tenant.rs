@@ -85,7 +85,7 @@ impl DatabaseState {
         self.state.lock().visibility = visibility;
     }
 
-    /// Whether the state is current. The most recent comparison must be at most [`WATCH_TICKS`]
+    /// Whether the state is current. The most recent comparison must be less than [`WATCH_TICKS`]
     /// ticks old, and no definition may have been made through this node since then.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
@@ -136,7 +136,7 @@ impl DatabaseState {
     }
 
     /// Records that nothing has changed since the last comparison. Does nothing if the comparison
-    /// was more than [`WATCH_TICKS`] ticks ago.
+    /// was [`WATCH_TICKS`] or more ticks ago.
     pub(super) fn unchanged(&self, now: u64) {
         let mut state = self.state.lock();
         if now.saturating_sub(state.compared) < WATCH_TICKS {

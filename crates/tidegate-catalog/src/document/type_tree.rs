@@ -64,7 +64,8 @@ impl<'a> TypeTree<'a> {
         self.build(oid, 0)
     }
 
-    /// Whether the type is a domain for which `is` holds, directly or through its base types.
+    /// Whether the type is a domain, and `is` returns true for it or for a domain that is its base
+    /// type, directly or indirectly.
     pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
         self.of_domain(name, |domain| is(domain).then_some(()))
             .is_some()
@@ -122,8 +123,8 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// Calls `tell` for a domain and then for its base types, and returns the first result that is
-    /// not `None`. Returns `None` for a type that is no domain.
+    /// Calls `get` for a domain, then for its base type if that is a domain too, and so on. Returns
+    /// the first result that is not `None`. Returns `None` for a type that is not a domain.
     fn of_domain<T>(
         &mut self,
         name: &TypeName,

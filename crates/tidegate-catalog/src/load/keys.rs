@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 
 static KEYS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("keys.sql")));
 
-/// The key of a role.
+/// A role of a database with its cache key.
 #[derive(Debug)]
 pub(crate) struct RoleKey {
     pub(crate) role: RoleName,
     /// The OID of the role in `pg_roles`.
     pub(crate) number: u32,
-    /// A cache key: roles with equal keys see the same schemas until a definition changes.
+    /// The cache key. Roles with equal keys see the same schemas until a definition changes.
     pub(crate) key: String,
 }
 

@@ -25,7 +25,8 @@ use self::pattern::Pattern;
 use self::scalar::{Malformed, Scalar};
 use crate::operator::Operator;
 
-/// A filter compiled for row images. Its result is the one that PostgreSQL would find.
+/// A filter compiled for row images. Its result equals that of PostgreSQL, unless it is
+/// [`Truth::Undecided`].
 ///
 /// [`Matcher::compile`] creates a matcher for each subscription.
 #[derive(Clone, Debug)]

@@ -37,6 +37,7 @@ struct Check<'d> {
 /// document first mentions the keys.
 #[derive(Default)]
 struct SiblingFields<'d> {
+    /// For each response key, the index in `groups`.
     places: HashMap<&'d str, usize>,
     groups: Vec<Vec<&'d Field>>,
     /// The fragments whose fields are already included.

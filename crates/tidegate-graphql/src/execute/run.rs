@@ -72,8 +72,8 @@ impl<'r> Request<'r> {
         })
     }
 
-    /// Makes and caches a template from a plan, if `conditions` is given. The statements of the
-    /// plan must have run.
+    /// Makes a template from a plan and caches it. Does nothing if `conditions` is `None`. The
+    /// statements of the plan must have run.
     pub(super) fn share(&self, conditions: Option<TemplateConditions>, plan: &Plan<'_>) {
         if let Some(conditions) = conditions
             && let Some(template) = plan.template()

@@ -11,11 +11,10 @@ use tidegate_values::json::JsonKind;
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};
 
-/// Records the places of a document in which variables become parameters of statements.
+/// Records where in a document variables become parameters of statements.
 #[derive(Debug, Default)]
 pub(crate) struct VariableUses {
-    /// The places in which a variable becomes a parameter, each as the memory address of its
-    /// literal.
+    /// The memory address of each [`Value::Variable`] whose value becomes a parameter.
     bound: Mutex<BTreeSet<usize>>,
     /// The variables that are used in any other way.
     others: Mutex<BTreeSet<Box<str>>>,

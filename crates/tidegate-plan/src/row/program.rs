@@ -58,7 +58,7 @@ pub(crate) enum Op {
         /// The index of the column that follows those of the joined row.
         columns: usize,
     },
-    /// Leaves an insertion point for the rows of a child level. The next columns are the key by
+    /// Records an insertion point for the rows of a child level. The next columns are the key by
     /// which these rows are found.
     Children { text: Range<usize>, child: usize },
 }

@@ -185,6 +185,7 @@ struct Clock {
     second: i64,
     micros: i64,
     offset: Offset,
+    /// The seconds since 1970-01-01 00:00:00 UTC.
     epoch: i64,
 }
 
