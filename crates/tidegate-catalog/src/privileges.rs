@@ -14,7 +14,7 @@ use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use plan::RoleStatements;
-use text_result::Document;
+use text_result::TextResult;
 
 static TABLE_PRIVILEGES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = include_str!("privileges.sql");
@@ -159,8 +159,8 @@ pub async fn table_access(
     roles: &[&str],
     options: &QueryOptions,
 ) -> Result<Vec<RoleAccess>> {
-    let facts = read_privileges(executor, table, roles, options).await?;
-    Ok(facts.roles.into_iter().map(role_access).collect())
+    let found = read_privileges(executor, table, roles, options).await?;
+    Ok(found.roles.into_iter().map(role_access).collect())
 }
 
 /// Gives a role an access level on a table. `grant` is the role and the level. Privileges that
@@ -208,17 +208,17 @@ async fn grant_and_revoke(
     options: &QueryOptions,
 ) -> Result<()> {
     let roles: Vec<_> = logins.iter().map(|login| login.role.as_str()).collect();
-    let facts = read_privileges(executor, table, &roles, options).await?;
-    for RoleStatements { role, statements } in plan::steps(&facts, grantee, access)? {
+    let found = read_privileges(executor, table, &roles, options).await?;
+    for RoleStatements { role, statements } in plan::steps(&found, grantee, access)? {
         let login = logins.iter().find(|login| login.role.as_str() == role);
-        let login = login.ok_or(Error::Document)?;
-        let who = Principal::Role(login.clone());
-        let mut transaction = executor.begin(&who, Mode::ReadWrite, options).await?;
+        let login = login.ok_or(Error::UnexpectedResult)?;
+        let principal = Principal::Role(login.clone());
+        let mut transaction = executor.begin(&principal, Mode::ReadWrite, options).await?;
         for text in statements {
             let statement = Statement::parse(&text).map_err(tidegate_sql::Error::from)?;
             let statement = bind(Arc::new(statement), Vec::new());
             transaction
-                .query(&statement, &mut Document::default())
+                .query(&statement, &mut TextResult::default())
                 .await?;
         }
         transaction.commit().await?;
@@ -232,21 +232,21 @@ async fn read_privileges(
     roles: &[&str],
     options: &QueryOptions,
 ) -> Result<TablePrivileges> {
-    let roles = serde_json::to_string(roles).map_err(|_| Error::Document)?;
+    let roles = serde_json::to_string(roles).map_err(|_| Error::UnexpectedResult)?;
     let value = |name: &String| match name.as_str() {
         "schema" => Parameter::Text(table.schema.into()),
         "table" => Parameter::Text(table.table.into()),
         _ => Parameter::Text(roles.as_str().into()),
     };
     let values = TABLE_PRIVILEGES.placeholders().iter().map(value).collect();
-    let mut document = Document::default();
-    let who = Principal::Catalog(table.database.clone());
+    let mut document = TextResult::default();
+    let principal = Principal::Catalog(table.database.clone());
     let statement = bind(Arc::clone(&TABLE_PRIVILEGES), values);
     executor
-        .query(&who, &statement, options, &mut document)
+        .query(&principal, &statement, options, &mut document)
         .await?;
     let document = document.0.ok_or(Error::NoTable)?;
-    serde_json::from_str(&document).map_err(|_| Error::Document)
+    serde_json::from_str(&document).map_err(|_| Error::UnexpectedResult)
 }
 
 fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {

@@ -25,7 +25,7 @@ const WEIGHT: usize = 8;
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
 /// The size in bytes that the cache counts for a large introspection result. The text of such a
 /// result is not cached but generated for each response, so its length does not count.
-const NODE: usize = 64 << 10;
+const LARGE_RESULT_SIZE: usize = 64 << 10;
 
 /// The GraphQL API of a schema. It is immutable; a changed schema gets a new API.
 #[derive(Debug)]
@@ -222,7 +222,7 @@ impl Introspector for Api {
         let written = text.write();
         let size = match &written {
             GeneratedText::Whole(text) => text.len() * 2,
-            GeneratedText::Large(_) => NODE,
+            GeneratedText::Large(_) => LARGE_RESULT_SIZE,
         };
         self.introspections.put(node, written.clone(), size);
         Ok(written)

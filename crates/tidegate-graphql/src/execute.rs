@@ -147,7 +147,7 @@ impl Api {
             },
             operation,
             context,
-            trace: &VariableUses::default(),
+            variable_uses: &VariableUses::default(),
             templates,
         };
         match request.respond().await {
@@ -175,7 +175,7 @@ struct Request<'r> {
     collect: Collector<'r>,
     operation: &'r Operation,
     context: Context<'r>,
-    trace: &'r VariableUses,
+    variable_uses: &'r VariableUses,
     templates: &'r Templates,
 }
 
@@ -250,7 +250,7 @@ impl Request<'_> {
         let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
         let uncommitted = match ran {
             Ok(uncommitted) => {
-                self.share(conditions, &plan);
+                self.cache_template(conditions, &plan);
                 uncommitted
             }
             Err(failure) => {
@@ -327,7 +327,7 @@ impl Request<'_> {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);
         };
-        match (ExecutionFailure::of_plan(*error), self.number(&key)) {
+        match (ExecutionFailure::of_plan(*error), self.root_index(&key)) {
             (ExecutionFailure::Operation(error), Some(root)) => {
                 ExecutionFailure::Field(root, error)
             }
@@ -336,7 +336,7 @@ impl Request<'_> {
     }
 
     /// The index of the root field with this response key.
-    fn number(&self, key: &Arc<str>) -> Option<usize> {
+    fn root_index(&self, key: &Arc<str>) -> Option<usize> {
         let groups = self.collect.fields(&self.operation.selection).ok()?;
         groups.iter().position(|group| group.key() == key)
     }

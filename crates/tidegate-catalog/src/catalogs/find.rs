@@ -120,7 +120,7 @@ impl CatalogCache {
         options: &QueryOptions,
     ) -> Result<()> {
         if let Some(role) = first {
-            tenant.wait(role);
+            tenant.add_waiting(role);
         }
         let _guard = tenant.key_query_lock.lock().await;
         let now = self.now();
@@ -168,14 +168,14 @@ impl CatalogCache {
     async fn refresh(
         &self,
         before: Loaded,
-        who: (&DatabaseName, &RoleName),
+        (database, role): (&DatabaseName, &RoleName),
         name: &str,
         options: &QueryOptions,
     ) -> Result<Loaded> {
         let by = (&*self.executor, &self.intern);
-        let (loaded, new) = before.refresh(by, who, name, options).await?;
+        let (loaded, new) = before.refresh(by, (database, role), name, options).await?;
         for schema in &new {
-            log_renamed(who.0, schema);
+            log_renamed(database, schema);
         }
         Ok(loaded)
     }

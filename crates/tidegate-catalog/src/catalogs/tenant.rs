@@ -197,9 +197,9 @@ impl DatabaseState {
         Some(Arc::clone(group))
     }
 
-    /// Adds a role to the next key query, as [`RoleGroups::wait`].
-    pub(super) fn wait(&self, role: &RoleName) {
-        self.state.lock().role_groups.wait(role);
+    /// Adds a role to the next key query, as [`RoleGroups::add_waiting`].
+    pub(super) fn add_waiting(&self, role: &RoleName) {
+        self.state.lock().role_groups.add_waiting(role);
     }
 
     /// The roles of the next key query, as [`RoleGroups::next_key_query`].

@@ -128,7 +128,7 @@ impl<'a> TypeTree<'a> {
     fn of_domain<T>(
         &mut self,
         name: &TypeName,
-        tell: impl Fn(&TypeEntry) -> Option<T>,
+        get: impl Fn(&TypeEntry) -> Option<T>,
     ) -> Option<T> {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {
@@ -136,7 +136,7 @@ impl<'a> TypeTree<'a> {
             if !matches!(entry.kind, TypeEntryKind::Domain) {
                 return None;
             }
-            if let Some(reported) = tell(entry) {
+            if let Some(reported) = get(entry) {
                 return Some(reported);
             }
             let inner = entry.inner.as_ref();
@@ -154,12 +154,12 @@ impl<'a> TypeTree<'a> {
             return Ok(*oid);
         }
         let element = name.strip_suffix("[]");
-        let spelt = element.map_or_else(|| name.to_string(), |element| format!("_{element}"));
+        let type_name = element.map_or_else(|| name.to_string(), |element| format!("_{element}"));
         let found = (1..BUILT_IN)
             .filter_map(Type::from_oid)
-            .find(|known| known.name() == spelt)
+            .find(|known| known.name() == type_name)
             .map(|known| known.oid())
-            .or_else(|| self.names.get(&*spelt).copied())
+            .or_else(|| self.names.get(&*type_name).copied())
             .ok_or_else(|| Error::Malformed(format!("`{name}` is no type of the document")))?;
         self.names.insert(name.clone(), found);
         Ok(found)

@@ -77,7 +77,7 @@ pub async fn change_markers(
     let [_, snapshot, counts] = rows
         .next()
         .and_then(|row| row.try_into().ok())
-        .ok_or(Error::Document)?;
+        .ok_or(Error::UnexpectedResult)?;
     let of_database = |row: Vec<String>| {
         let [database, _, counts] = row.try_into().ok()?;
         Some((database, counts))

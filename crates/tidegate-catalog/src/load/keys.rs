@@ -33,16 +33,16 @@ pub(crate) async fn keys(
 ) -> Result<Vec<RoleKey>> {
     let names = array(roles);
     let value = |_: &str| Parameter::Text(names.as_str().into());
-    let who = Principal::Catalog(database.clone());
-    let rows = run(executor, who, &KEYS, value, options).await?;
+    let principal = Principal::Catalog(database.clone());
+    let rows = run(executor, principal, &KEYS, value, options).await?;
     rows.into_iter().map(read).collect()
 }
 
 fn read(row: Vec<String>) -> Result<RoleKey> {
-    let [role, number, key] = row.try_into().map_err(|_| Error::Document)?;
+    let [role, number, key] = row.try_into().map_err(|_| Error::UnexpectedResult)?;
     Ok(RoleKey {
         role: RoleName::new(role),
-        number: number.parse().map_err(|_| Error::Document)?,
+        number: number.parse().map_err(|_| Error::UnexpectedResult)?,
         key,
     })
 }

@@ -28,7 +28,7 @@ fn statement(text: &str) -> Arc<Statement> {
 /// given name.
 async fn run(
     executor: &dyn Executor,
-    who: Principal,
+    principal: Principal,
     statement: &Arc<Statement>,
     value: impl Fn(&str) -> Parameter,
     options: &QueryOptions,
@@ -45,7 +45,7 @@ async fn run(
     };
     let mut texts = TextRows(Vec::new());
     executor
-        .query(&who, &statement, options, &mut texts)
+        .query(&principal, &statement, options, &mut texts)
         .await?;
     Ok(texts.0)
 }

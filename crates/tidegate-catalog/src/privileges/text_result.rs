@@ -5,9 +5,9 @@ use tidegate_values::{Column, RawRow};
 
 /// Stores the only value of the only row; `None` if there is no row or the value is NULL.
 #[derive(Default)]
-pub(super) struct Document(pub(super) Option<String>);
+pub(super) struct TextResult(pub(super) Option<String>);
 
-impl RowSink for Document {
+impl RowSink for TextResult {
     fn columns(&mut self, _: &[Column]) -> tidegate_sql::Result<()> {
         Ok(())
     }

@@ -255,7 +255,7 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Tru
     let order = match operator {
         // The label in the row is newer than the schema, and may be a new name of the label in the
         // filter.
-        _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
+        _ if matches!(found, Datum::UnknownLabel(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),
         _ => found.cmp(value),
@@ -270,7 +270,7 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Tru
 
 impl List {
     fn evaluate(&self, found: &Datum<'_>) -> Truth {
-        if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
+        if matches!(found, Datum::UnknownLabel(_)) && !self.values.is_empty() {
             return Truth::Undecided;
         }
         // The annotation shortens the lifetime of the stored values to that of the row, as

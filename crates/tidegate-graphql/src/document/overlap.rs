@@ -38,7 +38,7 @@ struct Check<'d> {
 #[derive(Default)]
 struct SiblingFields<'d> {
     /// For each response key, the index in `groups`.
-    places: HashMap<&'d str, usize>,
+    group_of_key: HashMap<&'d str, usize>,
     groups: Vec<Vec<&'d Field>>,
     /// The fragments whose fields are already included.
     seen: HashSet<usize>,
@@ -50,7 +50,7 @@ impl<'d> SiblingFields<'d> {
             match part {
                 Selection::Field(field) => {
                     let next = self.groups.len();
-                    let at = *self.places.entry(&field.key).or_insert(next);
+                    let at = *self.group_of_key.entry(&field.key).or_insert(next);
                     if at == next {
                         self.groups.push(Vec::new());
                     }

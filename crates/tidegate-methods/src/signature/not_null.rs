@@ -66,10 +66,10 @@ impl NotNull {
         let tables = to_raw_value(&tables).map_err(Error::internal)?;
         let params = Params::One(vec![(Cow::Borrowed("tables"), &*tables)]);
         let statement = LOOKUP.bind(&params, NO_TEXTS, NO_TEXTS)?;
-        let who = Principal::Catalog(database.clone());
+        let principal = Principal::Catalog(database.clone());
         let mut found = Found::default();
         executor
-            .query(&who, &statement, options, &mut found)
+            .query(&principal, &statement, options, &mut found)
             .await?;
         Ok(candidates
             .iter()
