@@ -29,8 +29,8 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal as which the statements run.
     pub principal: &'a Principal,
-    /// Whether the caller has no token. If so, errors about privileges say that a token is
-    /// required.
+    /// Whether the caller has no token. If so, the error code for a missing privilege is
+    /// `UNAUTHENTICATED`.
     pub anonymous: bool,
     /// The options of the statements, such as the deadline. The author is always the service, which
     /// writes all statements.

@@ -1,4 +1,5 @@
-//! Values in a form in which a plain comparison of numbers or bytes gives PostgreSQL's result.
+//! Values in a form in which a plain comparison of numbers or bytes has the same result as
+//! PostgreSQL's comparison of the values.
 
 use std::borrow::Cow;
 

@@ -76,9 +76,8 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or `GRAPHQL_VALIDATION_FAILED` for each invalid
-    /// place, with its location. If there are many invalid places, only the first of them are
-    /// reported.
+    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or `GRAPHQL_VALIDATION_FAILED` for each violation,
+    /// with its location. If there are many violations, only the first of them are reported.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
             return Err(vec![nul_error(&text[..at])]);
