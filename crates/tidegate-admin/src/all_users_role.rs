@@ -6,8 +6,8 @@
 //! list. Every sign-up would rewrite the lists of the database and the schema and make all sessions
 //! plan their statements again. Memberships have neither effect.
 //!
-//! The role cannot log in, and the service grants it nothing else. All users get the privileges
-//! that the tenant's owner grants to the role.
+//! The role cannot log in. The service grants it no privileges besides CONNECT and USAGE. If the
+//! tenant's owner grants it other privileges, all users get them.
 
 use std::time::Duration;
 

@@ -53,7 +53,8 @@ pub(super) struct Users<'a> {
 }
 
 /// Selects the users without an authenticator, except users that are members, directly or
-/// indirectly, of a role with more privileges than a user.
+/// indirectly, of a role with more privileges than a user. The parameters are the tenant's name,
+/// [`MARK`], the [`prefix`] of authenticators, and `shared`, `owner` and `only` of [`Users`].
 pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
@@ -106,6 +107,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// The start of the names of a tenant's authenticators. A number follows it.
 pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
@@ -161,8 +163,8 @@ pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>)
     assign_in(admin, session, users).await
 }
 
-/// Assigns an authenticator with room to every user who may have one. Does nothing if the tenant's
-/// users cannot share connections.
+/// Assigns an authenticator to every user who may have one, and creates authenticators if the
+/// existing ones are full. Does nothing if the tenant's users cannot share connections.
 pub(super) async fn assign(admin: &Admin, users: &Users<'_>) -> Result<()> {
     let session = admin.open(users.database).await?;
     assign_in(admin, &session, users).await

@@ -68,8 +68,9 @@ async fn owns_identities(session: &Session) -> Result<bool> {
     Ok(session.client.query_one(OWNS_IDENTITIES, &[]).await?.get(0))
 }
 
-/// Deletes the identity of a role that is dropped, so that a later user with the same role name
-/// does not get the claims of the dropped role. Does nothing in a database without the functions.
+/// Deletes the identity that is stored for a role. Also called for a role that is dropped, because
+/// otherwise a later role of the same name would get its claims. Does nothing in a database without
+/// the functions of claims.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;

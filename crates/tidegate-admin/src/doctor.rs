@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// The finding `good` if `holds`, otherwise the finding `missing` with its SQL.
+    /// Reports `good` if `holds`. Otherwise reports `missing`, with the SQL that fixes the problem.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)
@@ -82,8 +82,8 @@ impl Finding {
         }
     }
 
-    /// The finding `good` if `holds`, otherwise the finding `advice` with its SQL. Used for
-    /// conditions that the service can do without.
+    /// Reports `good` if `holds`. Otherwise reports `advice`, with the SQL that fixes the problem.
+    /// Used for conditions that the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)
@@ -140,8 +140,8 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Returns the reason why changes cannot be read from `feed`, with the SQL that removes this
-    /// reason. Returns `None` if the changes can be read.
+    /// Returns the reason why changes cannot be read from `feed`, with the SQL that fixes the
+    /// problem. Returns `None` if the changes can be read.
     ///
     /// # Errors
     ///

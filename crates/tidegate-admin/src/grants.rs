@@ -1,7 +1,7 @@
 //! Finds the grants that must be revoked before a role can be dropped.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants that the object's owner made.
-//! If the administrator is not a superuser, `DROP OWNED` may even take the dropped role itself for
+//! If the administrator is not a superuser, `DROP OWNED` may even choose the dropped role itself as
 //! the grantor.
 
 use std::cmp::Reverse;
@@ -58,7 +58,7 @@ pub(super) struct ObjectGrant {
     /// The role with the privileges; `None` for PUBLIC.
     pub(super) grantee: Option<String>,
     pub(super) privileges: Vec<String>,
-    /// Whether the grantor itself still holds the GRANT OPTION.
+    /// Whether the grantor still has the GRANT OPTION by a grant to itself, not by a membership.
     pub(super) holds: bool,
     /// The privilege that can be granted temporarily to the grantor.
     pub(super) temporary: TemporaryGrant,
@@ -72,7 +72,7 @@ impl ObjectGrant {
     }
 }
 
-/// One privilege that one role granted to another: an edge of [`Graph`].
+/// One privilege that one role granted to another role or to PUBLIC: an edge of [`Graph`].
 struct Edge {
     grant: ObjectGrant,
     /// Whether the grantee has the GRANT OPTION.
@@ -187,8 +187,8 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 struct Graph<'a> {
     /// For each privilege and role, the grants of the privilege to the role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that is
-    /// not dropped.
+    /// The privileges and grantors of the grants that remain, because neither the grantor nor the
+    /// grantee is to be dropped.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 

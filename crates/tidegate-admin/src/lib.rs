@@ -105,7 +105,7 @@ pub struct Admin {
 }
 
 /// The lock for creating and dropping databases. Its timeout is long, because several nodes may
-/// queue for the lock. Each may hold the lock until a statement of the administrator times out.
+/// queue for the lock, and each may hold it until its `CREATE DATABASE` times out.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
@@ -113,8 +113,8 @@ const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
 };
 
 impl Admin {
-    /// Creates an administrator that logs in with `config`. The first operation opens the first
-    /// connection.
+    /// Creates an `Admin` that logs in with `config`. Connects to no server before the first
+    /// operation.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
         Self {
             config,
@@ -304,8 +304,9 @@ impl Admin {
         adoption::plan(&session, name, owner.as_str(), &self.passwords).await
     }
 
-    /// Runs a planned adoption in one transaction. After that, tries to create the tenant's
-    /// authenticators and functions of claims; errors of this step are only logged.
+    /// Runs a planned adoption in one transaction. After that, tries to create the role of all
+    /// users, the authenticators and the functions of claims. Errors of this second step are only
+    /// logged.
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;

@@ -40,8 +40,8 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships would end with the roles. They are ended first, because REVOKE takes back fewer
-    // grants while a grantor still has the privilege through a membership.
+    // `DROP ROLE` would end the memberships too. They are ended first, because REVOKE … CASCADE
+    // keeps the grants of a grantor that still holds the GRANT OPTION through a membership.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
@@ -128,14 +128,17 @@ impl<'a> RevocationWriter<'a> {
         }
     }
 
-    /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
-    /// and sees schemas that the owner may not see. An administrator that is not a superuser needs
-    /// the role switch, because PostgreSQL could otherwise choose a wrong grantor: another role
-    /// that the administrator is a member of.
+    /// Acts as the owner of an object. A superuser needs no role switch, because PostgreSQL lets it
+    /// act for every owner, even in schemas that the owner may not use. An administrator that is
+    /// not a superuser switches to the role of the owner, because PostgreSQL could otherwise choose
+    /// a wrong grantor: another role that the administrator is a member of.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
 
+    /// Adds the statement with which the administrator revokes a grant that the object's owner
+    /// made. If the owner is `heir`, the administrator must be a member of it while the statements
+    /// run.
     fn as_administrator(&mut self, grant: &'a ObjectGrant, heir: &str) {
         if grant.grantor.role == heir {
             self.stands_for.insert(&grant.grantor.role);

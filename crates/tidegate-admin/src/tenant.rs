@@ -151,8 +151,9 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     script
 }
 
-/// Gives the owner the schema `public`, takes CREATE on the schema from PUBLIC, and restricts
-/// dangerous functions to the owner. `session` is in the new database.
+/// Gives the schema `public` to the tenant's owner, and revokes CREATE on it from PUBLIC. Grants
+/// USAGE on it to the role of all users. Restricts dangerous functions to the owner. `session` is
+/// in the new database.
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     if !session
@@ -204,9 +205,9 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     Ok(())
 }
 
-/// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, its objects will go to `owner`, so it fails if code among them would then run with
-/// the owner's privileges. Also fails if the role is used in other databases.
+/// Fails if a role must not be dropped. Without `reassign`, the role must not own objects. With
+/// `reassign`, its objects will go to `owner`, so there must be no code among them that would then
+/// run with the owner's privileges. The role must not be used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -222,9 +223,9 @@ pub(super) async fn may_drop_user(
     role::require_nothing_outside(session, &[role], database, elsewhere).await
 }
 
-/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
-/// own database. With `reassign`, the tenant's owner gets the objects that the role owns in the
-/// tenant's database.
+/// Drops the role of a user, and deletes the identity that is stored for it. `session` is in the
+/// tenant's database, `home` in the administrator's own database. With `reassign`, the tenant's
+/// owner gets the objects that the role owns in the tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),

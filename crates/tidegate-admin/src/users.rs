@@ -192,8 +192,8 @@ impl Admin {
         })
     }
 
-    /// Runs statements of the operator in one transaction, as a user whose role Tidegate created.
-    /// Names in the statements must be qualified, because the `search_path` is empty.
+    /// Runs the statements in `sql` in one transaction, logged in as a role that Tidegate created.
+    /// The statements must qualify all names, because the `search_path` is empty.
     pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
         let password = Secret::new(self.passwords.password(role.as_str()));
         let login = self.config.clone().with_login(role.as_str(), password);

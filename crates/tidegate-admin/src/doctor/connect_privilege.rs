@@ -24,6 +24,8 @@ pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>
     needs.then_some(of_users)
 }
 
+/// Whether the administrator can manage a role only with the ADMIN OPTION for it. Since
+/// PostgreSQL 16 this is so, unless the administrator is a superuser.
 pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }

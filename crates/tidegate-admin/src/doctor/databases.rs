@@ -178,7 +178,8 @@ pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Opti
     if !tenant::database_exists(home, name).await? {
         return Ok(None);
     }
-    // If the database cannot be opened, another check reports that.
+    // If the database cannot be opened for lack of the privilege CONNECT, `control_database`
+    // reports that.
     let Ok(session) = admin.open(name).await else {
         return Ok(None);
     };

@@ -17,11 +17,11 @@ pub struct RecordedTenant {
     pub(super) claims_generation: i32,
     /// The roles of the tenant's users, the owner's first.
     logins: Vec<String>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
-    /// to be part of a role's name.
+    /// The role of all users, see [`all_users_role`]; `None` if the tenant's name is too long to be
+    /// part of a role's name.
     pub(super) users_role: Option<String>,
     /// The names of the authenticators, as many as the number of users requires. A backup of the
-    /// database contains grants to them.
+    /// database contains grants to these roles, so they must exist before it is restored.
     authenticators: Vec<String>,
     /// The roles among `logins` that anonymous callers share.
     pub(super) shared: Vec<String>,
@@ -118,10 +118,10 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 
 /// The state of a tenant's roles in PostgreSQL.
 pub(super) struct TenantRoles<'a> {
-    /// The roles of the users and, if one of them is missing, the missing authenticators.
+    /// The roles of the users and, if a user's role is missing, the missing authenticators.
     pub(super) logins: Vec<Login<'a>>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
-    /// to be part of a role's name.
+    /// The role of all users, see [`all_users_role`]; `None` if the tenant's name is too long to be
+    /// part of a role's name.
     pub(super) of_users: Option<Login<'a>>,
 }
 
@@ -261,7 +261,8 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The missing roles of groups to which no user with a role belongs, but only members.
+/// The roles that are missing for groups to which only members belong. [`memberships`] covers the
+/// groups to which users with a role belong.
 pub(super) async fn missing_member_groups(
     home: &Session,
     tenant: &RecordedTenant,

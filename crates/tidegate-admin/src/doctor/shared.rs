@@ -8,8 +8,8 @@ use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
 use super::{FeedLogin, Finding, Severity};
 
-/// A fill level of the `NOTIFY` queue, as a fraction. Above this level, an operator should look for
-/// a session that does not read the queue.
+/// The fill level from which the doctor reports the `NOTIFY` queue, as a fraction. It means that a
+/// session does not read the queue, which the operator should then look for.
 const QUEUE: f64 = 0.1;
 
 /// Checks the databases that come with the cluster. Users of tenants should not connect to these
