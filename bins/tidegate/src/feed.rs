@@ -54,7 +54,7 @@ pub(crate) async fn open(
 }
 
 /// Whether the feed has left publications or replica identities in a database; `false` if this
-/// cannot be found out.
+/// cannot be determined.
 pub(crate) async fn has_left_anything(
     service: &Service,
     settings: &Settings,
@@ -70,8 +70,8 @@ pub(crate) async fn has_left_anything(
     captured.is_ok_and(|capture| !capture.publications.is_empty() || !capture.raised.is_empty())
 }
 
-/// The source of change events in the form that the doctor's checks take. `reader` is the login
-/// that reads the WAL.
+/// The source of change events, as an argument of the doctor's checks. `reader` has the login that
+/// reads the WAL.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
         FeedSource::Logical if settings.bus_url.is_some() => FeedLogin::LogicalOverBus(reader),

@@ -69,7 +69,7 @@ impl NoEcho {
 
 impl Drop for NoEcho {
     fn drop(&mut self) {
-        // The signal handlers are removed here, unless `close` has taken them.
+        // The signal handlers are removed here, unless `close` has moved them out of `self`.
         self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }

@@ -307,7 +307,7 @@ pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> 
 }
 
 /// Ends the memberships of a tenant's authenticators in the role of a user, so that they can no
-/// longer take this role.
+/// longer switch to this role.
 pub(super) async fn unassign(session: &Session, (database, role): (&str, &str)) -> Result<()> {
     let rows = session
         .client

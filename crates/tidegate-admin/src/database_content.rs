@@ -6,7 +6,7 @@ use super::right::Right;
 use super::session::Session;
 use super::{Result, role};
 
-/// The content of a database, except what belongs to PostgreSQL or to an extension.
+/// The content of a database, except objects of PostgreSQL, of extensions and of Tidegate.
 pub(super) struct DatabaseContent {
     pub(super) is_template: bool,
     pub(super) schemas: Vec<Schema>,

@@ -6,7 +6,7 @@ use tidegate_wire::ConnectError;
 /// The result of an administrative operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an administrative operation failed. The messages say what the operator has to do.
+/// The reason why an administrative operation failed. Most texts also say what the operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A login to PostgreSQL failed, usually that of the administrator.

@@ -27,9 +27,9 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether a comparison is due. The pause after a comparison is multiplied by `others`, the
-    /// number of databases whose comparisons together must not take more time than [`PAUSE_FACTOR`]
-    /// allows.
+    /// Whether a comparison is due. The pause after a comparison is multiplied by `others`, so that
+    /// the comparisons of this number of databases together do not take more time than
+    /// [`PAUSE_FACTOR`] allows for one.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after

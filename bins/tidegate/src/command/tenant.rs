@@ -73,7 +73,7 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
     }
 }
 
-/// Prints a hint if the feed has left objects in the database of a tenant that is gone.
+/// Prints a hint if the feed has left objects in a database that is no longer a tenant's.
 async fn print_feed_hint(service: &Service, settings: &Settings, name: &str) -> Result {
     if !crate::feed::has_left_anything(service, settings, &DatabaseName::new(name)).await {
         return Ok(());
@@ -143,7 +143,7 @@ async fn adopt(
     ))
 }
 
-/// Adopts a database as planned. After an error, all changes are undone.
+/// Adopts a database as planned. If a step fails, undoes the steps before it.
 ///
 /// The records are written before the SQL runs, because undoing the adoption needs their content.
 pub(crate) async fn run_adoption(

@@ -129,7 +129,7 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
-/// Appends the statements that give a new role its privileges inside of the database.
+/// Appends the statements that give a new role its privileges on the schema `public`.
 fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role != tenant.owner_role {
         if tenant.users_role.is_none() {

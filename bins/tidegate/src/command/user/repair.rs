@@ -59,7 +59,7 @@ async fn user(service: &Service, key: &UserKey) -> Result<Login> {
 }
 
 /// The roles of a tenant that log in: its users, its authenticators, and the groups that log in for
-/// members. Missing roles of the tenant are created first.
+/// members. Missing roles are created first. If this fails, the error is added to `failed`.
 async fn of_tenant(
     service: &Service,
     tenant: &Tenant,
