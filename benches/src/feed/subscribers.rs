@@ -180,7 +180,8 @@ impl Socket {
     }
 }
 
-/// Counts complete frames. Returns the number of their bytes, and whether they contained a ping.
+/// Counts the messages in the complete frames of `bytes`. Returns the number of bytes of these
+/// frames, and whether one of them was a ping.
 fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;

@@ -17,7 +17,7 @@ const HEARTBEATS: f64 = 5.0;
 const WINDOW: f64 = 300.0;
 const SERVERS: f64 = 3.0;
 const MIB: f64 = 1_048_576.0;
-/// The share of a node's CPU, memory and connections that may be used.
+/// The maximum share of a node's CPU, memory and connections that the model lets a size use.
 const MOST: f64 = 0.7;
 /// The maximum number of nodes that is tried.
 const MOST_NODES: u32 = 100;
