@@ -56,7 +56,7 @@ pub(super) async fn plan(
     owner: &str,
     passwords: &RolePasswords,
 ) -> Result<Adoption> {
-    let content = DatabaseContent::take(session, owner).await?;
+    let content = DatabaseContent::inspect(session, owner).await?;
     if content.is_template {
         return Err(Error::Reserved {
             name: database.to_owned(),

@@ -24,7 +24,7 @@ use super::{Admin, Error, Result, authenticator, group};
 const SUFFIX: &str = "/$users";
 
 /// The maximum length of a role's name in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// The longest wait for the lock that [`provide`] takes. It equals the `lock_timeout` of the
 /// administrator's sessions.
@@ -39,7 +39,7 @@ const REVOKE_BATCH: usize = 500;
 /// such a tenant have grants of their own.
 pub(super) fn name(database: &str) -> Option<String> {
     let name = format!("{database}{SUFFIX}");
-    (name.len() <= LONGEST_NAME).then_some(name)
+    (name.len() <= MAX_NAME_BYTES).then_some(name)
 }
 
 /// The name of the role of a tenant's users; `None` if the role does not exist or Tidegate did not
@@ -66,7 +66,7 @@ pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
 }
 
 /// Returns the statement that grants a role CONNECT on the database.
-pub(super) fn connect(database: &str, role: &str) -> Script {
+pub(super) fn grant_connect(database: &str, role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
         Syntax("GRANT CONNECT ON DATABASE "),
@@ -78,7 +78,7 @@ pub(super) fn connect(database: &str, role: &str) -> Script {
 }
 
 /// Returns the statement that grants a role USAGE on the schema `public`.
-pub(super) fn usage(role: &str) -> Script {
+pub(super) fn grant_usage(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
     script
@@ -125,9 +125,13 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     if !new.is_empty() {
         let mut script = authenticator::provisioning_script();
         script.append(new);
-        script.append(connect(database, role));
+        script.append(grant_connect(database, role));
         if let Some(public) = &public {
-            script.append(session.with_privileges_of(public, usage(role)).await?);
+            script.append(
+                session
+                    .with_privileges_of(public, grant_usage(role))
+                    .await?,
+            );
         }
         script.run(session).await?;
     }

@@ -34,7 +34,7 @@ pub(super) const MAX_MEMBERS: usize = 500;
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The maximum length of a role's name in bytes.
-const MAX_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// The longest wait for the lock under which authenticators are assigned. It equals the
 /// `lock_timeout` of the administrator's sessions.
@@ -246,7 +246,7 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     loop {
         *number += 1;
         let name = format!("{prefix}{number}");
-        if name.len() > MAX_NAME {
+        if name.len() > MAX_NAME_BYTES {
             return Ok(None);
         }
         if role::origin(session, &name).await? == role::RoleOrigin::Missing {

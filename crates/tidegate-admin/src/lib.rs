@@ -99,7 +99,7 @@ pub struct Admin {
     passwords: RolePasswords,
     /// One lock for each database, by name. The lock serialises changes of the database's users,
     /// because two sessions cannot change the privileges on the same database at the same time.
-    users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+    user_locks: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
     /// Idle sessions in the database of `admin_url`.
     sessions: SessionCache,
 }
@@ -119,7 +119,7 @@ impl Admin {
         Self {
             config,
             passwords,
-            users: Arc::default(),
+            user_locks: Arc::default(),
             sessions: SessionCache::default(),
         }
     }
@@ -171,7 +171,7 @@ impl Admin {
     /// tenant, or contains other tables; [`Error::Busy`].
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
-        tenant::require_free(name)?;
+        tenant::require_not_reserved(name)?;
         let session = self.open_admin_database().await?;
         if tenant::database_exists(&session, name).await? {
             return tenant::require_control(&self.open(name).await?, name).await;
@@ -226,7 +226,7 @@ impl Admin {
             return done;
         }
         let owner = RoleName::new(name);
-        self.try_to_share(database, &owner).await;
+        self.try_to_provide_roles(database, &owner).await;
         self.try_to_provide_claims(database, &owner).await;
         Ok(())
     }
@@ -259,7 +259,7 @@ impl Admin {
 
     /// Calls [`Self::provide_roles`] for a new tenant. An error is only logged, because the tenant
     /// works without authenticators.
-    async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
+    async fn try_to_provide_roles(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
         }
@@ -310,7 +310,7 @@ impl Admin {
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;
-        self.try_to_share(database, &adoption.owner).await;
+        self.try_to_provide_roles(database, &adoption.owner).await;
         self.try_to_provide_claims(database, &adoption.owner).await;
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(super) fn reserved(database: &str) -> Option<&'static str> {
 }
 
 /// Fails if the control database cannot have this name.
-pub(super) fn require_free(name: &str) -> Result<()> {
+pub(super) fn require_not_reserved(name: &str) -> Result<()> {
     match reserved(name) {
         None => Ok(()),
         Some(reason) => Err(Error::Occupied {
@@ -123,7 +123,7 @@ pub(super) async fn create(
     ]);
     script.append(owner_rights(database, database));
     if let Some(role) = &users_role {
-        script.append(all_users_role::connect(database, role));
+        script.append(all_users_role::grant_connect(database, role));
     }
     script.run_each(session).await
 }
@@ -174,7 +174,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
     if let Some(role) = all_users_role::name(owner) {
-        script.append(all_users_role::usage(&role));
+        script.append(all_users_role::grant_usage(&role));
     }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
@@ -236,7 +236,7 @@ pub(super) async fn drop_user(
     session.begin().await?;
     let mut dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
     if dropped.is_ok() {
-        dropped = claims::forget(session, role).await;
+        dropped = claims::delete_identity(session, role).await;
     }
     session.end(dropped).await
 }

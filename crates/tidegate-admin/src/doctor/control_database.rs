@@ -9,7 +9,7 @@ use super::Finding;
 /// else, and whether others may connect to it.
 pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding>> {
     let name = admin.config.control_database.as_str();
-    if let Err(occupied) = tenant::require_free(name) {
+    if let Err(occupied) = tenant::require_not_reserved(name) {
         return Ok(vec![Finding::missing(occupied.to_string(), None)]);
     }
     if !tenant::database_exists(home, name).await? {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::super::script::{Script, identifier};
 use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
-use super::{FeedLogin, Finding, Severity};
+use super::{ChangeSource, Finding, Severity};
 
 /// The fill level from which the doctor reports the `NOTIFY` queue, as a fraction. It means that a
 /// session does not read the queue, which the operator should then look for.
@@ -16,7 +16,7 @@ const QUEUE: f64 = 0.1;
 /// databases.
 pub(super) async fn maintenance_databases(
     session: &Session,
-    feed: FeedLogin<'_>,
+    feed: ChangeSource<'_>,
 ) -> Result<Finding> {
     let rows = session
         .client
