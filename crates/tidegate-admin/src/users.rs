@@ -134,7 +134,7 @@ impl Admin {
     }
 
     /// Checks whether [`Self::drop_user`] would refuse to drop the role, and fails with the same
-    /// error. Does not check for [`Error::StillUsed`].
+    /// error. Does not check for [`Error::RoleExists`] and [`Error::StillUsed`].
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,

@@ -168,7 +168,8 @@ pub(crate) async fn run_adoption(
     Ok(())
 }
 
-/// Creates the database and the owner's role of a tenant, and then writes its records.
+/// Creates the database and the owner's role of a tenant, and then writes its records. If the
+/// records cannot be written, drops the database and the role again.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;
