@@ -60,14 +60,14 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
     reads.send(&node, (RATE, WARM_UP)).await?;
     let time = reads.arguments.slice();
     let (mut slices, mut total) = (Vec::new(), 0.0);
-    let before = answered(&node[0]).await?;
+    let before = replica_reads(&node[0]).await?;
     for _ in 0..reads.arguments.slices() {
         let few = reads.run(&node, standbys, (FEW, time)).await?;
         let many = reads.run(&node, standbys, (RATE, time)).await?;
         total += few.reads + many.reads;
         slices.push(Slices { few, many });
     }
-    let share = (answered(&node[0]).await? - before) / total;
+    let share = (replica_reads(&node[0]).await? - before) / total;
     // The median is used, because maintenance of PostgreSQL may fall into any slice.
     let middle = |value: &dyn Fn(&Slices) -> f64| median(slices.iter().map(value).collect());
     reads.row(&[
@@ -89,7 +89,7 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
 }
 
 /// The number of reads that have run on the replicas.
-async fn answered(node: &Node) -> Result<f64> {
+async fn replica_reads(node: &Node) -> Result<f64> {
     let mut connection = Connection::open(node.address).await?;
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", node.address);
     let metrics = connection.ask(request.as_bytes()).await?.body;
