@@ -44,8 +44,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects to PostgreSQL, creates the control database if it is missing, migrates its schema,
-    /// and checks that it belongs to the master key.
+    /// Connects to PostgreSQL, creates the control database if it is missing, and migrates its
+    /// schema. Fails if the control database was set up with another master key.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
         let config = Arc::new(config(settings)?);
         let master = master_key::read(settings)?;

@@ -19,8 +19,8 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// The part of the role's name that follows the tenant's name. User names have no `$`, so no user's
-/// role has this name.
+/// The end of the name of the role of all users, after the tenant's name. User names have no `$`,
+/// so no user's role has this name.
 const SUFFIX: &str = "/$users";
 
 /// The maximum length of a role's name in bytes.
@@ -52,7 +52,8 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
     Ok(there.then_some(role))
 }
 
-/// Returns the statements that create the role; an empty script if Tidegate has already created it.
+/// Returns the statements that create the role of all users, whose name is `role`; an empty script
+/// if Tidegate has already created it.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ pub(super) fn grant_usage(role: &str) -> Script {
     script
 }
 
-/// Returns the statement that makes users members of the role.
+/// Returns the statement that makes users members of `role`, the role of all users.
 pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     let mut parts = vec![Syntax("GRANT "), Name(role), Syntax(" TO ")];
     parts.extend(list(users.iter().map(|user| Name(user))));
@@ -94,11 +95,11 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     script
 }
 
-/// Creates the role with its privileges if it is missing. Older releases granted these privileges
-/// to each user. Such users become members of the role, and their own grants are revoked. Users
-/// with other privileges do not change, for example a user from whom CONNECT was revoked. If the
-/// role exists, its privileges do not change. Does nothing if the tenant's name is too long for the
-/// role. `session` is in the tenant's database.
+/// Creates the role of all users, with its privileges, if it is missing. If it exists, its
+/// privileges do not change. Older releases granted these privileges to each user. Such users
+/// become members of the role, and their own grants are revoked. Users with other privileges do not
+/// change, for example a user from whom CONNECT was revoked. Does nothing if the tenant's name is
+/// too long for the role. `session` is in the tenant's database.
 ///
 /// # Errors
 ///

@@ -64,7 +64,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     if !tenant::database_exists(home, control).await? {
         return Ok(Vec::new());
     }
-    // If the database cannot be opened or read, other checks report that.
+    // If the database cannot be opened or read, the checks of the control database report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(Vec::new());
     };

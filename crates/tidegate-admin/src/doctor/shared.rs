@@ -119,7 +119,7 @@ pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Optio
     if !tenant::database_exists(home, control).await? {
         return Ok(None);
     }
-    // If the database cannot be opened or read, other checks report that.
+    // If the database cannot be opened or read, the checks of the control database report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(None);
     };
