@@ -257,7 +257,7 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// Calls [`Self::provide_roles`] for a new tenant. An error is only logged, because nodes retry.
+    /// Calls [`Self::provide_roles`] for a new tenant. Errors are only logged, because nodes retry.
     async fn try_to_provide_roles(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");

@@ -22,7 +22,7 @@ impl Admin {
     /// Sets the password of a role that Tidegate created, and logs in as this role with
     /// `connector`. As long as PostgreSQL refuses the login because of settings of the role, resets
     /// the settings that the error names, and tries again. `shared` says whether anonymous callers
-    /// share the role. Returns the statements that reset settings.
+    /// or the members of a group share the role. Returns the statements that reset settings.
     ///
     /// # Errors
     ///
