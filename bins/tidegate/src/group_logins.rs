@@ -21,8 +21,8 @@ impl PgGroupLogins {
     }
 }
 
-/// Ensures that each group of a tenant with members has a role that can log in. Creates roles that
-/// are missing, for example after a restore of the database without its roles.
+/// Ensures that the role of each group that has members can log in. Creates roles that are missing,
+/// for example after a restore of the database without its roles.
 pub(crate) async fn provide(
     admin: &Admin,
     accounts: &Accounts,

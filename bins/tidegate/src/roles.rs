@@ -18,7 +18,7 @@ impl PgRoles {
         if !user.default_user {
             return Ok(());
         }
-        let limited = self.limit(user).await;
+        let limited = self.set_shared(user).await;
         if limited.is_err() {
             // The role owns nothing yet, so the arguments `owner` and `reassign` do not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
@@ -29,13 +29,13 @@ impl PgRoles {
         limited
     }
 
-    async fn limit(&self, user: &User) -> Result<(), RoleError> {
+    async fn set_shared(&self, user: &User) -> Result<(), RoleError> {
         let (_, role) = names(user)?;
-        let limited = self.0.limit_shared(&role, user.default_user);
+        let limited = self.0.set_shared(&role, user.default_user);
         limited.await.map_err(role_error)
     }
 
-    async fn join(&self, user: &User) -> Result<(), RoleError> {
+    async fn replace_groups(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user)?;
         let groups = groups(user)?;
         let set = self.0.set_groups(&database, &role, &groups);
@@ -56,7 +56,7 @@ impl RoleAdmin for PgRoles {
     }
 
     fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(self.join(user))
+        Box::pin(self.replace_groups(user))
     }
 
     fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()> {
@@ -69,7 +69,7 @@ impl RoleAdmin for PgRoles {
     }
 
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(self.limit(user))
+        Box::pin(self.set_shared(user))
     }
 
     fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {

@@ -51,7 +51,7 @@ fn package(settings: &Settings) -> Option<Package<'_>> {
 }
 
 /// The cache folder for downloads; `None` if neither the settings nor the environment name a
-/// folder.
+/// folder, unless the user is root, who has a default folder.
 fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     if let Some(folder) = &settings.cache_dir {
         return Ok(Some(folder.clone()));
