@@ -24,8 +24,8 @@ pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
-    /// lock, so at most one change of a node waits for the cluster-wide lock. While it waits, it
-    /// occupies a connection.
+    /// lock. Waiting for the cluster-wide lock occupies a connection, so at most one change of a
+    /// node waits for it.
     next: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
@@ -157,8 +157,8 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Fails with the same error as [`Accounts::drop`] would. Changes nothing. With this check, a
-    /// request to drop several users drops all of them or none.
+    /// Fails if [`Accounts::drop`] would fail, with the same error. Changes nothing. A request to
+    /// drop several users checks all of them first, so that it drops all or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

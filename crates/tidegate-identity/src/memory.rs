@@ -39,8 +39,8 @@ impl<T> MemoryStore<T> {
         step(&mut self.lock().1)
     }
 
-    /// Deletes attempt counters, audit events and browser sessions that expired or happened before
-    /// the given times; returns the number of deleted rows.
+    /// Deletes attempt counters that expired before `attempts`, audit events from before `audit`,
+    /// and browser sessions that expired before `browsers`. Returns the number of deleted rows.
     pub fn purge_identity(&self, attempts: Timestamp, audit: Timestamp, browsers: Timestamp) -> u64
     where
         T: DependentTables,

@@ -164,8 +164,8 @@ pub trait IdentityStore: Send + Sync {
         hash: &'a str,
     ) -> StoreFuture<'a, bool>;
 
-    /// Records the id of a user that is to be deleted, so that no person can sign up with this id as
-    /// its name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
+    /// Records the id of a user that is to be deleted, so that no person can sign up with this id
+    /// as the user name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
     fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
@@ -288,7 +288,7 @@ pub trait IdentityStore: Send + Sync {
         passkey: &'a Passkey,
     ) -> StoreFuture<'a, bool>;
 
-    /// Gives a user's passkey another name; returns whether it exists.
+    /// Renames a user's passkey; returns whether the passkey exists.
     fn rename_passkey<'a>(
         &'a self,
         key: &'a UserKey,
@@ -324,8 +324,8 @@ pub trait IdentityStore: Send + Sync {
 }
 
 impl dyn IdentityStore + '_ {
-    /// Appends events to the audit log. A failure is only logged, because the actions that the
-    /// events report have succeeded already.
+    /// Appends events to the audit log. A failure is only logged, because the reported actions have
+    /// already happened.
     pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
         if let Err(error) = self.append_audit(events).await {
             tracing::warn!(%error, events = events.len(), "audit events could not be written");

@@ -156,9 +156,9 @@ impl IssuerDirectory {
         }
     }
 
-    /// Adds an issuer. If the default role in the settings is not the name of a user, it is taken
-    /// for the name of a group. The role of this group is then made able to log in, and the group
-    /// is created if it does not exist.
+    /// Adds an issuer. If the default role in the settings is not the name of a user, it is treated
+    /// as the name of a group. The group is then created if it does not exist, and its role is
+    /// enabled to log in.
     pub async fn create(
         &self,
         database: &str,

@@ -70,8 +70,8 @@ pub(crate) trait Value {
 
 impl Value for str {
     fn parameter(&self) -> Parameter {
-        // PostgreSQL's `text` cannot contain a zero byte, so it is replaced. Stored names contain
-        // no such character, so a name with a zero byte is not found.
+        // PostgreSQL's `text` cannot contain a zero byte, so it is replaced by U+FFFD. Otherwise
+        // the look-up of a name with a zero byte would fail.
         Parameter::Text(self.replace('\0', "\u{fffd}").into())
     }
 }

@@ -58,9 +58,9 @@ impl Accounts {
         error
     }
 
-    /// Drops a user that was just created and was never used. Another user can then have the name,
-    /// because no policy and no application knows the dropped user. After [`Accounts::drop`], the
-    /// name may stay reserved.
+    /// Drops a user that was just created and was never used. Does not reserve the id of the user,
+    /// because no policy and no application can refer to the user yet. [`Accounts::drop`] may
+    /// reserve it.
     pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
         self.drop_role(user, false).await?;
         self.directory.drop_user(&user.key).await

@@ -81,8 +81,8 @@ impl Accounts {
         self.provide_group(member).await
     }
 
-    /// Enables the role of a member's group to log in. The calling function must hold the lock of
-    /// the tenant's groups.
+    /// Makes sure that the role of a member's group exists and can log in. The calling function
+    /// must hold the lock of the tenant's groups.
     pub(super) async fn provide_group(&self, member: &User) -> Result<()> {
         let database = &member.key.database;
         for group in &member.user_groups {

@@ -42,8 +42,9 @@ impl UserDirectory {
         Ok(members)
     }
 
-    /// Records the id of a user that is to be dropped, if the id could be a name. Policies and
-    /// applications know users by their ids, so no person may sign up with this name.
+    /// Records the id of a user that is about to be dropped, if the id is a valid user name.
+    /// Policies and applications identify users by their ids, so no person may sign up with this id
+    /// as its name.
     pub(crate) async fn keep_id(&self, user: &User) -> Result<()> {
         if UserName::parse(user.user_id()).is_ok() {
             self.ports.store.keep_id(user).await?;

@@ -86,7 +86,7 @@ pub(super) fn verify(password: &Secret, hash: &str) -> Result<bool> {
     scheme.verify(password.expose().as_bytes())
 }
 
-/// A parsed hash, whose cost is within the limits.
+/// A parsed hash, whose cost is at most the maximum. [`Scheme::check_strength`] checks the minimum.
 enum Scheme<'a> {
     Argon2(Phc<'a>),
     Bcrypt {

@@ -107,7 +107,7 @@ impl IdentityService {
         // If a concurrent change prevents this update, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // The tokens of the member's own sessions name the previous group, so these
+                // Tokens that this service issued to the member name the previous group, so their
                 // sessions end.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self

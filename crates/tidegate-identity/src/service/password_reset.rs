@@ -184,9 +184,8 @@ impl IdentityService {
     /// sessions. With `only_password`, also removes all passkeys and linked accounts of the user,
     /// because an intruder may have added some.
     ///
-    /// The password is set after the other changes, because the link is valid until the password is
-    /// set. So if an earlier change fails, the request can be repeated. If a later change fails,
-    /// the credentials of an intruder were removed already.
+    /// The link is valid until the password is set. So sessions are ended and credentials removed
+    /// before that: if one of these steps fails, the request can be repeated.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.

@@ -45,8 +45,8 @@ impl IdentityService {
         purpose: LoginPurpose,
         cookie: &Secret,
     ) -> Result<String> {
-        // Generated secrets can be used as nonces and code verifiers, because they have only
-        // characters that these may have.
+        // Generated secrets can be used as nonces and code verifiers, because all characters of
+        // base64url are allowed in these.
         let random = &self.ports.random;
         let (nonce, verifier) = (random.secret()?.expose().to_owned(), random.secret()?);
         let now = self.ports.clock.now();

@@ -178,8 +178,8 @@ impl IdentityService {
         Ok(link)
     }
 
-    /// Creates the account of a sign-up link, of the kind and group in `made`, and signs the
-    /// browser in. A link can be used only once. Returns the new cookie and the path to go to.
+    /// Creates the user of a sign-up link, of the kind and group in `made`, and signs the browser
+    /// in. A link can be used only once. Returns the new cookie and the path to go to.
     ///
     /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(

@@ -18,15 +18,15 @@ pub enum LoginOutcome {
         /// The path to which the browser goes next.
         next: String,
     },
-    /// The account was linked to the signed-in user. Holds the email that informs the user; `None`
-    /// if the user has no email address.
+    /// The account was linked to the signed-in user. Contains the email that informs the user;
+    /// `None` if the user has no email address.
     Linked(Option<Email>),
 }
 
 /// A browser's request to the callback URL.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderCallback<'a> {
-    /// The query parameters of the callback, which hold the provider's result.
+    /// The query parameters of the callback, with the provider's result.
     pub response: &'a Parameters,
     /// The browser's cookie.
     pub cookie: &'a Secret,

@@ -207,8 +207,8 @@ fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
     Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
 }
 
-/// Decodes the grants of a client; NULL stands for all grants. Grants that only a newer version
-/// knows are ignored.
+/// Decodes the grants of a client; NULL means all grants. Unknown grants, which a newer version may
+/// have stored, are ignored.
 fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
     let Some(text) = row.optional_text()? else {
         return Ok(GrantSet::All);

@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      order by issuer collate \"C\", subject collate \"C\"",
 );
 /// Locks a user's row, so that two transactions never count or remove credentials of the same user
-/// at the same time. Each must see what the previous one changed.
+/// at the same time. Each transaction sees the changes of the previous one.
 pub(super) static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",

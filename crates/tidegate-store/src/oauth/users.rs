@@ -89,7 +89,8 @@ static SET_PASSWORD_HASH: Query = Query::new(
      and (:before::text is null or password_hash = :before::text)",
 );
 // The user's methods pass to the owner, so that a later user of the same name does not get them.
-// Clients that act as the user lose this right, so that they do not act as such a later user.
+// Clients that act as the user lose their service user, so that they do not act as a later user of
+// the same name.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \

@@ -15,7 +15,7 @@ impl IdentityService {
         Ok(self.ports.store.passkeys_of_user(key).await?)
     }
 
-    /// Gives a passkey of the user who is signed in in `browser` another name.
+    /// Renames a passkey of the user who is signed in in `browser`.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the trimmed name has 1 to 64
     /// characters and no control characters.

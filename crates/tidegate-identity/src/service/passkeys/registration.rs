@@ -119,7 +119,8 @@ fn descriptor(passkey: &Passkey) -> Option<PublicKeyCredentialDescriptor> {
     })
 }
 
-/// Removes the certificates of the authenticator's manufacturer, which were not requested.
+/// Removes the attestation (certificates of the authenticator's manufacturer), which was not
+/// requested.
 fn without_attestation(made: Credential) -> Credential {
     Credential {
         attestation: ParsedAttestation {

@@ -111,7 +111,8 @@ impl IdentityService {
         stored.backup_state = verified.backup_state();
         let (record, now) = (record(&stored)?, self.ports.clock.now());
         let replaced = self.ports.store.use_passkey(passkey, &record, now);
-        // The passkey is not replaced if another request has removed or used it since it was read.
+        // The record is not replaced if another request has removed or used the passkey since it
+        // was read.
         Ok(replaced.await?.then_some(()).ok_or(BY_PASSKEY))
     }
 }
