@@ -26,7 +26,7 @@ pub struct Accounts {
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
     /// lock. Waiting for the cluster-wide lock occupies a connection, so at most one change of a
     /// node waits for it.
-    next: Arc<Mutex<()>>,
+    group_changes: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
 
@@ -36,7 +36,7 @@ impl Accounts {
         Self {
             directory,
             roles,
-            next: Arc::default(),
+            group_changes: Arc::default(),
             provided: Arc::default(),
         }
     }
@@ -46,7 +46,7 @@ impl Accounts {
         Self {
             directory: self.directory.acting_as(actor, address),
             roles: self.roles.clone(),
-            next: self.next.clone(),
+            group_changes: self.group_changes.clone(),
             provided: self.provided.clone(),
         }
     }
@@ -152,7 +152,7 @@ impl Accounts {
         if !changes_groups {
             return Ok(None);
         }
-        let here = self.next.lock().await;
+        let here = self.group_changes.lock().await;
         let everywhere = self.roles.lock_groups(database).await?;
         Ok(Some((everywhere, here)))
     }
@@ -174,7 +174,7 @@ impl Accounts {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
         self.drop_role(&user, reassign).await?;
-        self.directory.keep_id(&user).await?;
+        self.directory.reserve_id(&user).await?;
         self.directory.drop_user(key).await
     }
 

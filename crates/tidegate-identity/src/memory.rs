@@ -192,8 +192,8 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         )
     }
 
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
-        self.lock().0.keep_id(user);
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
+        self.lock().0.reserve_id(user);
         done(())
     }
 

@@ -80,7 +80,7 @@ pub trait IdentityStore: Send + Sync {
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Whether this name is used in the tenant: a user has it, ignoring case, or a dropped user had
-    /// it as its id (see [`keep_id`](Self::keep_id)).
+    /// it as its id (see [`reserve_id`](Self::reserve_id)).
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -164,9 +164,9 @@ pub trait IdentityStore: Send + Sync {
         hash: &'a str,
     ) -> StoreFuture<'a, bool>;
 
-    /// Records the id of a user that is to be deleted, so that no person can sign up with this id
-    /// as the user name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
+    /// Reserves the id of a user that is to be deleted, so that no person can sign up with this id
+    /// as the user name. [`delete_tenant`](Self::delete_tenant) deletes the reserved ids too.
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
     /// `false` if it does not exist.
@@ -280,7 +280,7 @@ pub trait IdentityStore: Send + Sync {
     fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>>;
 
     /// Adds a passkey to a user; `false` if a passkey with its id exists, or if the user has
-    /// [`Passkey::MOST`] passkeys. The step is atomic: calls at the same time never add more. The
+    /// [`Passkey::MAX_COUNT`] passkeys. The step is atomic: parallel calls never add more. The
     /// store deletes the passkey with the user.
     fn insert_passkey<'a>(
         &'a self,

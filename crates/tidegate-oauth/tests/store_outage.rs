@@ -118,7 +118,7 @@ impl IdentityStore for Unsteady {
         insert_user(user: &'a User) -> WriteOutcome;
         update_user(read: &'a User, user: &'a User) -> WriteOutcome;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
-        keep_id(user: &'a User) -> ();
+        reserve_id(user: &'a User) -> ();
         delete_user(key: &'a UserKey, at: Timestamp) -> bool;
         delete_tenant(database: &'a str, at: Timestamp) -> ();
         end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;

@@ -20,9 +20,9 @@ impl Accounts {
                 Err(error) => return Err((index, self.undo(&made, error).await)),
             }
         }
-        let (places, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        if let Err((place, error)) = self.insert_members(members).await {
-            let index = places.get(place).copied().unwrap_or_default();
+        let (indexes, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        if let Err((position, error)) = self.insert_members(members).await {
+            let index = indexes.get(position).copied().unwrap_or_default();
             return Err((index, self.undo(&made, error).await));
         }
         Ok(())

@@ -115,12 +115,12 @@ impl Tables {
     /// Adds all members or none. Returns the index of the first member that cannot be added, `None`
     /// if all were added.
     pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
-        for (place, member) in members.iter().enumerate() {
+        for (index, member) in members.iter().enumerate() {
             if self.insert_user(member) != WriteOutcome::Done {
-                for added in &members[..place] {
+                for added in &members[..index] {
                     self.users.remove(&added.key);
                 }
-                return Some(place);
+                return Some(index);
             }
         }
         None
@@ -154,7 +154,7 @@ impl Tables {
         users.find(|user| user.key.database == database && user.user_id() == id)
     }
 
-    pub(super) fn keep_id(&mut self, user: &User) {
+    pub(super) fn reserve_id(&mut self, user: &User) {
         let id = (user.key.database.clone(), user.user_id().to_owned());
         self.dropped_ids.insert(id);
     }
@@ -247,7 +247,7 @@ impl Tables {
 
     pub(super) fn insert_passkey(&mut self, key: &UserKey, passkey: &Passkey) -> bool {
         let free = !self.passkeys.contains_key(&passkey.id);
-        let added = free && self.passkeys_of(key).len() < Passkey::MOST;
+        let added = free && self.passkeys_of(key).len() < Passkey::MAX_COUNT;
         if added {
             let row = (key.clone(), passkey.clone());
             self.passkeys.insert(passkey.id.clone(), row);

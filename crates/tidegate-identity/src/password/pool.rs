@@ -16,7 +16,7 @@ use crate::{Error, Result};
 const QUEUE: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// After this idle time, the memory that was used for hashing is returned to the operating system.
-const REST: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -113,15 +113,15 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
     // works too, but takes more CPU time from requests.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
-    while let Some(job) = next(jobs) {
+    while let Some(job) = next_job(jobs) {
         job();
     }
 }
 
 /// Waits for the next job; `None` when the pool was dropped.
-fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+fn next_job(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-    match jobs.recv_timeout(REST) {
+    match jobs.recv_timeout(IDLE) {
         Ok(job) => Some(job),
         Err(RecvTimeoutError::Disconnected) => None,
         Err(RecvTimeoutError::Timeout) => {

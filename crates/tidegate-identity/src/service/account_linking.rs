@@ -41,9 +41,9 @@ impl IdentityService {
     }
 
     /// Begins a login at an identity provider, after which the signed-in user can link the account.
-    /// Returns the URL of the provider to which the browser goes. `there` consists of the name of
-    /// the provider, and the URL to which the provider sends the browser back. `cookie` is the
-    /// browser's cookie.
+    /// Returns the URL of the provider to which the browser goes. `provider` is the id of the
+    /// provider. The provider sends the browser back to `redirect_uri`. `cookie` is the browser's
+    /// cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
     /// is given, [`Error::WrongCredentials`] when the password is wrong, [`Error::NotFound`] for an
@@ -51,13 +51,14 @@ impl IdentityService {
     pub async fn begin_account_linking(
         &self,
         providers: &dyn IdentityProviders,
-        there: (&str, &str),
+        (provider, redirect_uri): (&str, &str),
         (browser, cookie): (&Browser, &Secret),
         (password, context): (Option<&Secret>, &RequestContext),
     ) -> Result<String> {
         self.require_recent_sign_in(browser, password, context)
             .await?;
-        self.begin_provider_login(providers, there, LoginPurpose::Link, cookie)
+        let target = (provider, redirect_uri);
+        self.begin_provider_login(providers, target, LoginPurpose::Link, cookie)
             .await
     }
 

@@ -79,8 +79,10 @@ impl Issuer {
         context: &RequestContext,
     ) -> Result<(Secret, String)> {
         let (client, _) = self.open_sign_up_link(token).await?;
-        let made = (accounts, &client.signup);
-        let confirmed = self.identity.confirm_sign_up(made, token, context);
+        let template = &client.signup;
+        let confirmed = self
+            .identity
+            .confirm_sign_up((accounts, template), token, context);
         Ok(confirmed.await?)
     }
 }

@@ -8,7 +8,7 @@ use crate::{Claims, Result, Session};
 use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
 /// The maximum number of sessions that a list of sessions returns.
-const MOST: u32 = 1_000;
+const MAX_LISTED: u32 = 1_000;
 
 impl Issuer {
     /// The live sessions that the caller may see, the most recently used first, at most 1,000.
@@ -32,12 +32,12 @@ impl Issuer {
             return Ok(self
                 .ports
                 .store
-                .sessions(&caller.database, now, MOST)
+                .sessions(&caller.database, now, MAX_LISTED)
                 .await?);
         };
         let key = UserKey::new(&caller.database, name);
         let mut sessions = self.ports.store.sessions_of_user(&key, now).await?;
-        sessions.truncate(MOST as usize);
+        sessions.truncate(MAX_LISTED as usize);
         Ok(sessions)
     }
 

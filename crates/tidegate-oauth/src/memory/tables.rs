@@ -152,11 +152,11 @@ impl IssuerTables {
         now: Timestamp,
     ) -> Option<Session> {
         let mut sessions = self.sessions.values_mut();
-        let is_it = |session: &&mut Session| {
+        let is_wanted = |session: &&mut Session| {
             let token = session.personal.as_ref();
             token.is_some_and(|token| token.hash == hash) && session.is_alive(now)
         };
-        let session = sessions.find(is_it)?;
+        let session = sessions.find(is_wanted)?;
         session.refreshed_at = now;
         Some(session.clone())
     }

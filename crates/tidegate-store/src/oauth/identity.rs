@@ -133,8 +133,8 @@ impl IdentityStore for PgOauthStore {
         step(users::set_password_hash(&self.database, key, before, hash))
     }
 
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
-        step(users::keep_id(&self.database, user))
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
+        step(users::reserve_id(&self.database, user))
     }
 
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {

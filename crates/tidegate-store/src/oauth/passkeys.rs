@@ -53,7 +53,7 @@ pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     open.row(&LOCK_USER, &user, row::boolean).await?;
-    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MOST {
+    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MAX_COUNT {
         return Ok(false);
     }
     let values: [Argument<'_>; 7] = [

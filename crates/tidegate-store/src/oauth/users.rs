@@ -44,7 +44,7 @@ static HAS_SIMILAR: Query = Query::new(
        and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\")) \
      or exists (select from tidegate.dropped_ids where database = :database and id = :name)",
 );
-static KEEP_ID: Query = Query::new(
+static RESERVE_ID: Query = Query::new(
     "insert into tidegate.dropped_ids (database, id) values (:database, :id) on conflict do nothing",
 );
 static FIND_DEFAULT: Query = Query::new(concat!(
@@ -136,9 +136,9 @@ pub(super) async fn has_similar(database: &Database, tenant: &str, name: &str) -
     Ok(found == Some(true))
 }
 
-pub(super) async fn keep_id(database: &Database, user: &User) -> Result<()> {
+pub(super) async fn reserve_id(database: &Database, user: &User) -> Result<()> {
     let values: [Argument<'_>; 2] = [&user.key.database, &user.user_id()];
-    database.execute(&KEEP_ID, &values).await?;
+    database.execute(&RESERVE_ID, &values).await?;
     Ok(())
 }
 

@@ -67,7 +67,7 @@ async fn a_passkey_belongs_to_one_user_and_is_deleted_with_it(store: Arc<dyn Iss
 
 /// Adds all passkeys that a user may have but one.
 async fn add_all_but_one(store: &dyn IssuerStore, key: &UserKey) {
-    for number in 1..Passkey::MOST {
+    for number in 1..Passkey::MAX_COUNT {
         let known = passkey(&number.to_string());
         assert!(store.insert_passkey(key, &known).await.unwrap());
     }
@@ -88,7 +88,7 @@ async fn a_user_has_a_maximum_number_of_passkeys(store: Arc<dyn IssuerStore>) {
         assert_eq!(inserted, added, "{id} of {key}");
     }
     let own = store.passkeys_of_user(&alice.key).await.unwrap();
-    assert_eq!(own.len(), Passkey::MOST);
+    assert_eq!(own.len(), Passkey::MAX_COUNT);
 }
 
 /// The test locks the user's row. Each addition needs this row before it ends, because its row
@@ -121,7 +121,7 @@ async fn passkeys_that_are_added_at_the_same_time_are_counted() {
     );
     assert_ne!(first.unwrap(), second.unwrap(), "one of the two is added");
     let own = store.passkeys_of_user(&alice.key).await.unwrap();
-    assert_eq!(own.len(), Passkey::MOST);
+    assert_eq!(own.len(), Passkey::MAX_COUNT);
 }
 
 async fn a_record_is_replaced_only_if_it_is_unchanged(store: Arc<dyn IssuerStore>) {
