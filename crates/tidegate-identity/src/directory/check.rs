@@ -35,8 +35,8 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
 }
 
 /// Whether `text` is one email address without quotes and comments: atoms with dots between them
-/// (RFC 5322, section 3.2.3) around an `@`. Other text would fail only when the first email is
-/// sent.
+/// (RFC 5322, section 3.2.3) around an `@`. Without this check, other text would cause an error
+/// only when the first email is sent.
 fn is_email(text: &str) -> bool {
     let atoms = |half: &str, marks: &str| {
         half.split('.').all(|atom| {

@@ -1,5 +1,6 @@
 //! Hashes that other systems made: their forms, the limits of their cost, and their verification.
-//! At the first sign-in an imported hash is replaced by a hash that this service computes.
+//! At the first sign-in an imported hash is replaced by a hash that this service computes, unless
+//! it is an Argon2id hash with the current cost parameters.
 
 use std::num::NonZeroU32;
 

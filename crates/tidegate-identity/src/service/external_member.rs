@@ -72,8 +72,8 @@ impl IdentityService {
         Ok(Some(member))
     }
 
-    /// A new record of a person. Its name ends with random hexadecimal digits, so that no other user
-    /// can take the name beforehand.
+    /// A new record of a person. Its name ends with random hexadecimal digits, so that no other
+    /// user can take the name beforehand.
     fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
         let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);
         let name = format!("{}-{suffix}", name_stem(person.name));

@@ -148,8 +148,8 @@ impl Issuer {
     }
 
     /// The live personal access tokens that the caller may see, the most recently used first, at
-    /// most 1,000. Any user sees its own tokens. The owner of the tenant sees the tokens of all
-    /// users, or only of `user` if it is given.
+    /// most 1,000. These are the caller's own tokens. For the owner of the tenant, these are the
+    /// tokens of all users, or only of `user` if it is given.
     ///
     /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn personal_tokens(
@@ -172,8 +172,8 @@ impl Issuer {
     /// Revokes personal access tokens that the caller may see. The revocation takes effect on this
     /// node immediately, and on other nodes after their next refresh of the denylist.
     ///
-    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. No token is
-    /// then revoked.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens, or if a
+    /// token is not valid any more. No token is then revoked.
     pub async fn revoke_personal_tokens(
         &self,
         caller: &Claims,

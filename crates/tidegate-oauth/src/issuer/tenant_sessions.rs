@@ -13,7 +13,7 @@ const MAX_LISTED: u32 = 1_000;
 impl Issuer {
     /// The live sessions that the caller may see, the most recently used first, at most 1,000.
     /// Without `user` the owner gets all sessions of the tenant except those of anonymous callers.
-    /// An anonymous caller sees and ends only its own session.
+    /// An anonymous caller gets only its own session.
     ///
     /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
