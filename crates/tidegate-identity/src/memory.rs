@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, User, UserKey,
     UserKind, UserQuery, WriteOutcome,
 };
 pub use dependents::DependentTables;
@@ -134,7 +134,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         let name = [&*key.database, issuer, subject].map(str::to_owned);
         done(self.lock().0.delete_identity(key, &name))
     }
@@ -385,7 +385,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         done(self.lock().0.delete_passkey(key, id))
     }
 

@@ -12,8 +12,8 @@ use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash,
-    SessionId, StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, RemovalOutcome,
+    SecondFactor, SecretHash, SessionId, StoreError, Timestamp, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -117,7 +117,7 @@ pub trait IdentityStore: Send + Sync {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome>;
+    ) -> StoreFuture<'a, RemovalOutcome>;
 
     /// The tenant's default user, if it has one.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
@@ -311,7 +311,7 @@ pub trait IdentityStore: Send + Sync {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome>;
+    ) -> StoreFuture<'a, RemovalOutcome>;
 
     /// Deletes all credentials of a user that are of the kind `kind`, even if the user then has no
     /// credential. Returns the name of each passkey, the issuer of each linked account, and an

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The maximum number of issuers of one tenant.
-const MOST_ISSUERS: usize = 20;
+const MAX_ISSUERS: usize = 20;
 /// The maximum length of an issuer's name, in bytes.
 const MAX_NAME: usize = 64;
 /// A change is attempted at most this many times. An attempt fails if another request changes the
@@ -167,7 +167,7 @@ impl IssuerDirectory {
     ) -> Result<IssuerRecord, DirectoryError> {
         check_name(name)?;
         self.check(database, &settings).await?;
-        if self.issuers.issuer_names(database).await?.len() >= MOST_ISSUERS {
+        if self.issuers.issuer_names(database).await?.len() >= MAX_ISSUERS {
             return Err(DirectoryError::TooMany);
         }
         let record = IssuerRecord {

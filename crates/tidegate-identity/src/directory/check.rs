@@ -10,7 +10,7 @@ const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
 /// The maximum length of a member's id, in bytes.
-const LONGEST_ID: usize = 255;
+const MAX_ID_LENGTH: usize = 255;
 
 /// Checks the names and the number of groups; fails with [`Error::InvalidElement`] or
 /// [`Error::InvalidField`].
@@ -91,8 +91,9 @@ pub(crate) fn check(user: &User) -> Result<()> {
 fn check_kind(user: &User) -> Result<()> {
     let invalid = |field, expected| Err(Error::InvalidField { field, expected });
     let id = user.id.as_deref();
-    if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
-    {
+    if id.is_some_and(|id| {
+        id.is_empty() || id.len() > MAX_ID_LENGTH || id.contains(char::is_control)
+    }) {
         return invalid("id", "1 to 255 bytes without control characters");
     }
     if !user.is_member() {

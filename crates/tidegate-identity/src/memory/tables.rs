@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEntry, AuditEvent,
-    AuditPage, AuditSince, BrowserSession, CredentialKind, LinkedIdentity, Passkey, SecondFactor,
-    SecretHash, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
+    AuditPage, AuditSince, BrowserSession, CredentialKind, LinkedIdentity, Passkey, RemovalOutcome,
+    SecondFactor, SecretHash, Timestamp, User, UserKey, UserQuery, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -79,21 +79,21 @@ impl Tables {
         own.map(|(_, identity)| identity.clone()).collect()
     }
 
-    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> UnlinkOutcome {
+    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> RemovalOutcome {
         if self
             .identities
             .get(name)
             .is_none_or(|(user, _)| user != key)
         {
-            return UnlinkOutcome::Missing;
+            return RemovalOutcome::Missing;
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
         if !password && self.identities_of(key).len() == 1 && self.passkeys_of(key).is_empty() {
-            return UnlinkOutcome::LastCredential;
+            return RemovalOutcome::LastCredential;
         }
         self.identities.remove(name);
-        UnlinkOutcome::Done
+        RemovalOutcome::Done
     }
 
     pub(super) fn insert_user(&mut self, user: &User) -> WriteOutcome {
@@ -270,18 +270,18 @@ impl Tables {
         true
     }
 
-    pub(super) fn delete_passkey(&mut self, key: &UserKey, id: &str) -> UnlinkOutcome {
+    pub(super) fn delete_passkey(&mut self, key: &UserKey, id: &str) -> RemovalOutcome {
         let own = self.passkeys_of(key);
         if own.iter().all(|passkey| passkey.id != id) {
-            return UnlinkOutcome::Missing;
+            return RemovalOutcome::Missing;
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
         if !password && own.len() == 1 && self.identities_of(key).is_empty() {
-            return UnlinkOutcome::LastCredential;
+            return RemovalOutcome::LastCredential;
         }
         self.passkeys.remove(id);
-        UnlinkOutcome::Done
+        RemovalOutcome::Done
     }
 
     pub(super) fn count_attempt(

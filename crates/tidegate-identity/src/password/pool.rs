@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// The capacity of the queue. With 50 ms for a hash, the job at the end of the queue waits less
 /// than two seconds.
-const QUEUE: usize = 32;
+const QUEUE_CAPACITY: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// After this idle time, the memory that was used for hashing is returned to the operating system.
 const IDLE: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn start(threads: usize) -> Result<Self> {
-        let (queue, jobs) = sync_channel::<Job>(QUEUE);
+        let (queue, jobs) = sync_channel::<Job>(QUEUE_CAPACITY);
         let jobs = Arc::new(Mutex::new(jobs));
         let threads = threads.max(1);
         for _ in 0..threads {
@@ -42,7 +42,7 @@ impl Pool {
         }
         Ok(Self {
             queue,
-            turns: Arc::new(Semaphore::new(threads.min(QUEUE / 2))),
+            turns: Arc::new(Semaphore::new(threads.min(QUEUE_CAPACITY / 2))),
             completed: Arc::default(),
         })
     }
@@ -154,7 +154,9 @@ mod tests {
     async fn a_full_queue_refuses_jobs_at_once() {
         let pool = Arc::new(Pool::start(1).unwrap());
         let release = occupy(&pool).await;
-        let mut waiting: Vec<_> = (0..QUEUE).map(|_| Box::pin(pool.run(|| ()))).collect();
+        let mut waiting: Vec<_> = (0..QUEUE_CAPACITY)
+            .map(|_| Box::pin(pool.run(|| ())))
+            .collect();
         for job in &mut waiting {
             assert!(futures_poll(job).is_none(), "a queued job waits");
         }
@@ -199,7 +201,9 @@ mod tests {
             let order = Arc::clone(&order);
             move || order.lock().unwrap().push(name)
         };
-        let many: Vec<_> = (0..2 * QUEUE).map(|_| note("one of many")).collect();
+        let many: Vec<_> = (0..2 * QUEUE_CAPACITY)
+            .map(|_| note("one of many"))
+            .collect();
         let mut submitting = Box::pin(async {
             let mut responses = Vec::new();
             for job in many {
@@ -217,7 +221,7 @@ mod tests {
             response.await.unwrap();
         }
         let order = order.lock().unwrap();
-        assert_eq!(order.len(), 2 * QUEUE + 1);
+        assert_eq!(order.len(), 2 * QUEUE_CAPACITY + 1);
         assert_eq!(order[1], "single", "{order:?}");
     }
 

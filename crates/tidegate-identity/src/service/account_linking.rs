@@ -3,8 +3,8 @@
 use super::provider_login::LoginPurpose;
 use super::{Browser, IdentityService, LoginAttempt};
 use crate::{
-    AuditKind, Email, Error, ExternalIdentity, IdentityProviders, LinkedIdentity, RequestContext,
-    Result, Secret, UnlinkOutcome, User, UserKey,
+    AuditKind, Email, Error, ExternalIdentity, IdentityProviders, LinkedIdentity, RemovalOutcome,
+    RequestContext, Result, Secret, User, UserKey,
 };
 
 impl IdentityService {
@@ -124,9 +124,9 @@ impl IdentityService {
             .await?;
         let (store, key) = (&self.ports.store, &browser.user.key);
         match store.delete_identity(key, issuer, subject).await? {
-            UnlinkOutcome::Missing => Err(Error::NotFound("linked account")),
-            UnlinkOutcome::LastCredential => Err(Error::LastCredential),
-            UnlinkOutcome::Done => {
+            RemovalOutcome::Missing => Err(Error::NotFound("linked account")),
+            RemovalOutcome::LastCredential => Err(Error::LastCredential),
+            RemovalOutcome::Done => {
                 let event = (AuditKind::IdentityUnlinked, issuer);
                 self.audit_identity(event, key, context).await;
                 let news = "cannot be used to sign in as you any more";

@@ -73,7 +73,7 @@ impl IdentityService {
         };
         Ok(PasskeyRequest {
             options: serde_json::to_string(options).map_err(|_| Error::DamagedSecret)?,
-            sealed: self.seal_link(purpose, &ceremony)?,
+            sealed: self.seal_token(purpose, &ceremony)?,
         })
     }
 
@@ -85,7 +85,7 @@ impl IdentityService {
         (purpose, cookie): (&str, &Secret),
         sealed: &str,
     ) -> Result<T> {
-        let ceremony: Ceremony<T> = self.open_link(purpose, sealed)?;
+        let ceremony: Ceremony<T> = self.open_token(purpose, sealed)?;
         self.require_unexpired(ceremony.until)?;
         if ceremony.browser != SecretHash::of(cookie).to_base64url() {
             return Err(Error::InvalidLink);

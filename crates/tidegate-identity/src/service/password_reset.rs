@@ -111,7 +111,7 @@ impl IdentityService {
             .clock
             .now()
             .plus(self.settings.lifetimes.reset_link);
-        let sealed = self.seal_link(
+        let sealed = self.seal_token(
             RESET,
             &ResetLink {
                 database: user.key.database.clone(),
@@ -146,7 +146,7 @@ impl IdentityService {
     }
 
     async fn user_of_reset_link(&self, token: &str) -> Result<User> {
-        let link: ResetLink = self.open_link(RESET, token)?;
+        let link: ResetLink = self.open_token(RESET, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
         let user = self.ports.store.user(&key).await?;

@@ -60,7 +60,7 @@ impl IdentityService {
         };
         let login = LoginState {
             redirect_uri: redirect_uri.to_owned(),
-            state: self.seal_link(LOGIN_STATE, &sealed)?,
+            state: self.seal_token(LOGIN_STATE, &sealed)?,
             nonce,
             verifier,
             now,
@@ -81,7 +81,7 @@ impl IdentityService {
         (state, code): (&str, Option<&str>),
         cookie: &Secret,
     ) -> Result<(LoginPurpose, ExternalIdentity)> {
-        let sealed: SealedLoginState = self.open_link(LOGIN_STATE, state)?;
+        let sealed: SealedLoginState = self.open_token(LOGIN_STATE, state)?;
         self.require_unexpired(sealed.until)?;
         let cookie = SecretHash::of(cookie).to_base64url();
         if sealed.cookie != cookie || sealed.provider != provider {

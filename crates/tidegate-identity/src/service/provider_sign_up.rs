@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The maximum number of user names that are tried for a new user.
-const NAMES: u32 = 20;
+const MAX_NAMES: u32 = 20;
 /// The maximum number of characters that are taken from the provider's user name. It leaves room
 /// for a numeric suffix.
 const NAME_CHARACTERS: usize = 24;
@@ -68,7 +68,7 @@ async fn create_with_free_name(
     context: &RequestContext,
 ) -> Result<User> {
     let stem = name_stem(preferred);
-    for number in 1..=NAMES {
+    for number in 1..=MAX_NAMES {
         let name = match number {
             1 => stem.clone(),
             _ => format!("{stem}-{number}"),

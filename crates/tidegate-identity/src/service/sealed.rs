@@ -25,15 +25,15 @@ impl IdentityService {
 
     /// Encrypts `content` as a token for a URL or a form. The token can be decrypted only for the
     /// same purpose.
-    pub(super) fn seal_link(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
+    pub(super) fn seal_token(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
         let plain = serde_json::to_vec(content).map_err(|_| Error::DamagedSecret)?;
         let sealed = self.master.seal(purpose, &plain, &*self.ports.random)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decrypts a token that [`seal_link`](Self::seal_link) made for the same purpose;
+    /// Decrypts a token that [`seal_token`](Self::seal_token) made for the same purpose;
     /// [`Error::InvalidLink`] for any other text.
-    pub(super) fn open_link<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
+    pub(super) fn open_token<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
         if token.len() > MAX_LENGTH {
             return Err(Error::InvalidLink);
         }

@@ -141,7 +141,7 @@ impl IdentityService {
         self.attempts().count(counter, limit).await?;
         let now = self.ports.clock.now();
         let until = now.plus(self.settings.lifetimes.sign_up_link);
-        let token = self.seal_link(
+        let token = self.seal_token(
             SIGN_UP,
             &SignUpLink {
                 database: user.key.database,
@@ -173,7 +173,7 @@ impl IdentityService {
 
     /// The content of a sign-up link; [`Error::InvalidLink`] when it is forged or expired.
     pub fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
-        let link: SignUpLink = self.open_link(SIGN_UP, token)?;
+        let link: SignUpLink = self.open_token(SIGN_UP, token)?;
         self.require_unexpired(link.until)?;
         Ok(link)
     }

@@ -4,7 +4,7 @@
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, User, UserKey,
     UserQuery, WriteOutcome,
 };
 
@@ -76,7 +76,7 @@ impl IdentityStore for PgOauthStore {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         step(identities::delete(&self.database, key, issuer, subject))
     }
 
@@ -284,7 +284,7 @@ impl IdentityStore for PgOauthStore {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         step(passkeys::delete(&self.database, key, id))
     }
 

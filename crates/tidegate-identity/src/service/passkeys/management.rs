@@ -3,7 +3,7 @@
 use super::IdentityService;
 use crate::service::Browser;
 use crate::{
-    AuditEvent, AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, UnlinkOutcome,
+    AuditEvent, AuditKind, Email, Error, Passkey, RemovalOutcome, RequestContext, Result, Secret,
     User, UserKey,
 };
 
@@ -62,9 +62,9 @@ impl IdentityService {
         let passkey = own.iter().find(|passkey| passkey.id == id);
         let passkey = passkey.ok_or(Error::NotFound("passkey"))?;
         match store.delete_passkey(&user.key, id).await? {
-            UnlinkOutcome::Missing => return Err(Error::NotFound("passkey")),
-            UnlinkOutcome::LastCredential => return Err(Error::LastCredential),
-            UnlinkOutcome::Done => {}
+            RemovalOutcome::Missing => return Err(Error::NotFound("passkey")),
+            RemovalOutcome::LastCredential => return Err(Error::LastCredential),
+            RemovalOutcome::Done => {}
         }
         self.audit_passkey((AuditKind::PasskeyRemoved, &passkey.name), user, context)
             .await;
