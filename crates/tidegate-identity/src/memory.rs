@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, User, UserKey,
     UserKind, UserQuery, WriteOutcome,
 };
 pub use dependents::DependentTables;
@@ -39,8 +39,8 @@ impl<T> MemoryStore<T> {
         step(&mut self.lock().1)
     }
 
-    /// Deletes attempt counters, audit events and browser sessions that expired or happened before
-    /// the given times; returns the number of deleted rows.
+    /// Deletes attempt counters that expired before `attempts`, audit events from before `audit`,
+    /// and browser sessions that expired before `browsers`. Returns the number of deleted rows.
     pub fn purge_identity(&self, attempts: Timestamp, audit: Timestamp, browsers: Timestamp) -> u64
     where
         T: DependentTables,
@@ -134,7 +134,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         let name = [&*key.database, issuer, subject].map(str::to_owned);
         done(self.lock().0.delete_identity(key, &name))
     }
@@ -192,8 +192,8 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         )
     }
 
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
-        self.lock().0.keep_id(user);
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
+        self.lock().0.reserve_id(user);
         done(())
     }
 
@@ -385,7 +385,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         done(self.lock().0.delete_passkey(key, id))
     }
 

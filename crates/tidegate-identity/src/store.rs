@@ -12,8 +12,8 @@ use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash,
-    SessionId, StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, RemovalOutcome,
+    SecondFactor, SecretHash, SessionId, StoreError, Timestamp, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -80,7 +80,7 @@ pub trait IdentityStore: Send + Sync {
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Whether this name is used in the tenant: a user has it, ignoring case, or a dropped user had
-    /// it as its id (see [`keep_id`](Self::keep_id)).
+    /// it as its id (see [`reserve_id`](Self::reserve_id)).
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -117,7 +117,7 @@ pub trait IdentityStore: Send + Sync {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome>;
+    ) -> StoreFuture<'a, RemovalOutcome>;
 
     /// The tenant's default user, if it has one.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
@@ -164,9 +164,9 @@ pub trait IdentityStore: Send + Sync {
         hash: &'a str,
     ) -> StoreFuture<'a, bool>;
 
-    /// Records the id of a user that is to be deleted, so that no person can sign up with this id as
-    /// its name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
+    /// Reserves the id of a user that is to be deleted, so that no person can sign up with this id
+    /// as the user name. [`delete_tenant`](Self::delete_tenant) deletes the reserved ids too.
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
     /// `false` if it does not exist.
@@ -280,7 +280,7 @@ pub trait IdentityStore: Send + Sync {
     fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>>;
 
     /// Adds a passkey to a user; `false` if a passkey with its id exists, or if the user has
-    /// [`Passkey::MOST`] passkeys. The step is atomic: calls at the same time never add more. The
+    /// [`Passkey::MAX_COUNT`] passkeys. The step is atomic: parallel calls never add more. The
     /// store deletes the passkey with the user.
     fn insert_passkey<'a>(
         &'a self,
@@ -288,7 +288,7 @@ pub trait IdentityStore: Send + Sync {
         passkey: &'a Passkey,
     ) -> StoreFuture<'a, bool>;
 
-    /// Gives a user's passkey another name; returns whether it exists.
+    /// Renames a user's passkey; returns whether the passkey exists.
     fn rename_passkey<'a>(
         &'a self,
         key: &'a UserKey,
@@ -311,7 +311,7 @@ pub trait IdentityStore: Send + Sync {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome>;
+    ) -> StoreFuture<'a, RemovalOutcome>;
 
     /// Deletes all credentials of a user that are of the kind `kind`, even if the user then has no
     /// credential. Returns the name of each passkey, the issuer of each linked account, and an
@@ -324,8 +324,8 @@ pub trait IdentityStore: Send + Sync {
 }
 
 impl dyn IdentityStore + '_ {
-    /// Appends events to the audit log. A failure is only logged, because the actions that the
-    /// events report have succeeded already.
+    /// Appends events to the audit log. A failure is only logged, because the reported actions have
+    /// already happened.
     pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
         if let Err(error) = self.append_audit(events).await {
             tracing::warn!(%error, events = events.len(), "audit events could not be written");

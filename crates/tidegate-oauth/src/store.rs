@@ -17,7 +17,7 @@ use crate::{
 /// The result of presenting a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshOutcome {
-    /// The token is valid; holds the updated session.
+    /// The token is valid; contains the updated session.
     Accepted(Session),
     /// The session does not exist, has ended or has expired.
     Invalid,

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
-    RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreFuture,
-    TenantName, Timestamp, UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery,
-    WriteOutcome,
+    RemovalOutcome, RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError,
+    StoreFuture, TenantName, Timestamp, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -96,7 +95,7 @@ impl IdentityStore for Unsteady {
         insert_passkey(key: &'a UserKey, passkey: &'a Passkey) -> bool;
         rename_passkey(key: &'a UserKey, id: &'a str, name: &'a str) -> bool;
         use_passkey(read: &'a Passkey, record: &'a str, at: Timestamp) -> bool;
-        delete_passkey(key: &'a UserKey, id: &'a str) -> UnlinkOutcome;
+        delete_passkey(key: &'a UserKey, id: &'a str) -> RemovalOutcome;
         delete_credentials(key: &'a UserKey, kind: CredentialKind) -> Vec<String>;
         user(key: &'a UserKey) -> Option<User>;
         users_with_role(database: &'a str) -> Vec<User>;
@@ -109,7 +108,7 @@ impl IdentityStore for Unsteady {
         user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
         insert_identity(key: &'a UserKey, identity: &'a LinkedIdentity) -> bool;
         identities_of_user(key: &'a UserKey) -> Vec<LinkedIdentity>;
-        delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> UnlinkOutcome;
+        delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> RemovalOutcome;
         default_user(database: &'a str) -> Option<User>;
         anonymous_sql(database: &'a str) -> AnonymousSql;
         set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
@@ -118,7 +117,7 @@ impl IdentityStore for Unsteady {
         insert_user(user: &'a User) -> WriteOutcome;
         update_user(read: &'a User, user: &'a User) -> WriteOutcome;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
-        keep_id(user: &'a User) -> ();
+        reserve_id(user: &'a User) -> ();
         delete_user(key: &'a UserKey, at: Timestamp) -> bool;
         delete_tenant(database: &'a str, at: Timestamp) -> ();
         end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;

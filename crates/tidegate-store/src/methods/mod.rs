@@ -72,7 +72,7 @@ impl PgMethodStore {
         self.database.rows(&LIST, &values, row::read).await
     }
 
-    async fn keep_signature(
+    async fn store_signature(
         &self,
         tenant: &DatabaseName,
         method: &Versioned,
@@ -81,11 +81,11 @@ impl PgMethodStore {
         let (tenant, name, signature) =
             (tenant.as_str(), method.name.as_str(), signature.to_json());
         let values: [Argument<'_>; 4] = [&tenant, &name, &method.version, &signature];
-        let kept = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
-        Ok(kept == Some(true))
+        let stored = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
+        Ok(stored == Some(true))
     }
 
-    async fn forget_tenant(&self, tenant: &DatabaseName) -> Result<()> {
+    async fn delete_tenant(&self, tenant: &DatabaseName) -> Result<()> {
         let values: [Argument<'_>; 1] = [&tenant.as_str()];
         self.database.row(&REMOVE_TENANT, &values, nothing).await?;
         Ok(())
@@ -151,10 +151,10 @@ impl MethodStore for PgMethodStore {
         method: &'a Versioned,
         signature: &'a Signature,
     ) -> StoreFuture<'a, bool> {
-        step(self.keep_signature(tenant, method, signature))
+        step(self.store_signature(tenant, method, signature))
     }
 
     fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
-        step(self.forget_tenant(tenant))
+        step(self.delete_tenant(tenant))
     }
 }

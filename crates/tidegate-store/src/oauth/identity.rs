@@ -4,7 +4,7 @@
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, User, UserKey,
     UserQuery, WriteOutcome,
 };
 
@@ -76,7 +76,7 @@ impl IdentityStore for PgOauthStore {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         step(identities::delete(&self.database, key, issuer, subject))
     }
 
@@ -133,8 +133,8 @@ impl IdentityStore for PgOauthStore {
         step(users::set_password_hash(&self.database, key, before, hash))
     }
 
-    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
-        step(users::keep_id(&self.database, user))
+    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
+        step(users::reserve_id(&self.database, user))
     }
 
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
@@ -284,7 +284,7 @@ impl IdentityStore for PgOauthStore {
         &'a self,
         key: &'a UserKey,
         id: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
+    ) -> StoreFuture<'a, RemovalOutcome> {
         step(passkeys::delete(&self.database, key, id))
     }
 

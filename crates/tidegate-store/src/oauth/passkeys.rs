@@ -1,6 +1,6 @@
 //! The table of passkeys.
 
-use tidegate_identity::{Passkey, Timestamp, UnlinkOutcome, UserKey};
+use tidegate_identity::{Passkey, RemovalOutcome, Timestamp, UserKey};
 
 use super::identities::{HAS_CREDENTIAL, LOCK_USER};
 use crate::error::Result;
@@ -53,7 +53,7 @@ pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     open.row(&LOCK_USER, &user, row::boolean).await?;
-    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MOST {
+    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MAX_COUNT {
         return Ok(false);
     }
     let values: [Argument<'_>; 7] = [
@@ -90,20 +90,20 @@ pub(super) async fn update(
 }
 
 /// Deletes a passkey. Rolls the deletion back if the user would have no credential left.
-pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<UnlinkOutcome> {
+pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<RemovalOutcome> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     let has_password = open.row(&LOCK_USER, &user, row::boolean).await?;
     let values: [Argument<'_>; 3] = [&key.database, &key.name, &id];
     if open.execute(&DELETE, &values).await? == 0 {
-        return Ok(UnlinkOutcome::Missing);
+        return Ok(RemovalOutcome::Missing);
     }
     let left = open.row(&HAS_CREDENTIAL, &user, row::boolean).await?;
     if has_password != Some(true) && left != Some(true) {
-        return Ok(UnlinkOutcome::LastCredential);
+        return Ok(RemovalOutcome::LastCredential);
     }
     open.commit().await?;
-    Ok(UnlinkOutcome::Done)
+    Ok(RemovalOutcome::Done)
 }
 
 fn read(row: &mut Record<'_>) -> Result<Passkey> {

@@ -23,9 +23,8 @@ static FIND: Query = Query::new(
      expires_at, closes_at, scope, \
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
-/// Records the number of a presented refresh token, unless a higher number has been presented
-/// (compare-and-swap). Parallel calls run one after the other, and each sees the row that the
-/// previous call wrote.
+/// Records the number of a presented refresh token, unless a higher number has been presented.
+/// Parallel calls run one after the other, and each sees the row that the previous call wrote.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -308,8 +307,8 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // A reason that only a newer version knows is read as `Revoked`, because the session has ended
-    // in any case.
+    // An unknown reason, which a newer version may have stored, is read as `Revoked`, because the
+    // session has ended in any case.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }
