@@ -230,10 +230,10 @@ impl ChangeLog for Bus {
         Box::pin(self.retain_window(database, keep))
     }
 
-    /// Abandons the database only if no other node uses it, because all nodes share the slot. If
-    /// another node has reported its use recently, waits for `PRESENCE` first, because that node
-    /// may have stopped using the database. That node then counts only if it reports its use again
-    /// during the wait. The change log does not drop a slot that is being read.
+    /// Drops the retention window only if no other node uses the database, because all nodes share
+    /// the slot. If another node has reported its use recently, waits for `PRESENCE` first, because
+    /// that node may have stopped using the database. That node then counts only if it reports its
+    /// use again during the wait. The change log does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

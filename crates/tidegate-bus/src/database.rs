@@ -28,8 +28,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_INTERVAL: Duration = Duration::from_millis(100);
 /// The silence after which this node tries to replace the reader: two heartbeats are missing. If
-/// the reader is only late, the attempt fails, because PostgreSQL gives the slot to only one
-/// process at a time.
+/// the reader is only late, the attempt fails, because PostgreSQL lets only one process at a time
+/// use the slot.
 pub(crate) const SILENCE: Duration = Duration::from_millis(450);
 /// How long a node that has just started to use a database waits for a message of a reader before
 /// it tries to become the reader.
@@ -109,8 +109,8 @@ impl Database {
         let _ = self.head.subscribe().changed().await;
     }
 
-    /// Waits until the reader has reached `least`. Returns `None` if there is no reader, or if the
-    /// reader does not reach `least` within [`HEAD_TIMEOUT`].
+    /// Waits until the reader has reached `least`. Returns `None` if NATS is not connected, or if
+    /// no reader has reached `least` within [`HEAD_TIMEOUT`].
     pub(crate) async fn head(&self, least: LogPosition) -> Option<Head> {
         self.shared.connected()?;
         let mut head = self.head.subscribe();

@@ -1,5 +1,5 @@
-//! The election of the node that reads a database. PostgreSQL gives the slot to only one process at
-//! a time, and the node of that process is elected.
+//! The election of the node that reads a database. PostgreSQL lets only one connection at a time
+//! read the slot. The node of that connection is elected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::reader;
 
 /// The silence after which the connection of a reader that still holds the slot is terminated.
 const FROZEN: Duration = Duration::from_secs(3);
-/// The delay before the next attempt if another process holds the slot.
+/// The delay before the next attempt if another process uses the slot.
 const HELD: Duration = Duration::from_millis(500);
 /// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);

@@ -54,7 +54,7 @@ struct Reader<'a> {
     answered: mpsc::Sender<bool>,
 }
 
-/// The last sign of PostgreSQL, or the last question if PostgreSQL is silent.
+/// When PostgreSQL last sent a message, or how it was last asked for one if it is silent.
 enum Contact {
     /// The time of the last message.
     Heard(Instant),

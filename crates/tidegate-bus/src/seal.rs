@@ -28,7 +28,8 @@ pub type SealSession = [u8; SESSION];
 pub enum SealedKind {
     /// A message of the reader.
     Event,
-    /// A question to the reader.
+    /// A message to the reader: a question for its position, or the report that a node uses the
+    /// database.
     Question,
 }
 
@@ -163,6 +164,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
+/// The associated data of a text, which is authenticated but not part of the sealed message.
 fn label(database: &DatabaseName, kind: SealedKind) -> Vec<u8> {
     let kind = match kind {
         SealedKind::Event => b'e',

@@ -142,8 +142,8 @@ impl Worker {
         }
     }
 
-    /// Waits for live messages and takes them. If the reader is silent for too long, makes the node
-    /// read the log itself.
+    /// Waits for live messages and processes them. If the reader is silent for too long, makes the
+    /// node read the log itself.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
         let Some(timeout) = SILENCE.checked_sub(silence) else {
@@ -183,7 +183,7 @@ impl Worker {
         }
     }
 
-    /// Fills a gap from JetStream.
+    /// Reads the next message from JetStream, to fill a gap.
     async fn fetch(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = &self.joined.database;
         let (identity, place) = (self.follower.identity(), self.follower.place());

@@ -70,7 +70,7 @@ pub(crate) struct PartitionRecord {
     pub(crate) partitions: Option<Partitions>,
 }
 
-/// Stores the state of partitions.
+/// Stores the state of partitions: in the comment of a publication, or in a table of the outbox.
 pub(crate) trait PartitionStore: Sync {
     /// Reads the stored state of a table; `None` if the table is not captured.
     fn read(
@@ -93,7 +93,8 @@ pub(crate) trait PartitionStore: Sync {
 
 impl CaptureSession {
     /// Checks the partitions of a captured table; see
-    /// [`tidegate_changelog::ChangeLog::partitions`].
+    /// [`tidegate_changelog::ChangeLog::partitions`]. `reported` has the ids of transactions whose
+    /// TRUNCATE the stream has reported.
     pub(crate) async fn check(
         &self,
         store: &impl PartitionStore,

@@ -19,8 +19,8 @@ pub struct FeedSettings {
     /// The maximum number of databases in which the privileges for new subscriptions are queried at
     /// the same time.
     pub privilege_queries: usize,
-    /// Privileges are read again if they were neither read nor confirmed by a poll of the catalog
-    /// for this time.
+    /// How long privileges are used after they were read, or confirmed by a poll of the catalog.
+    /// Afterwards they are read again.
     pub recheck_interval: Duration,
     /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,

@@ -24,8 +24,8 @@ pub(super) async fn capture(
     }
     if !table.has_triggers {
         if table.since.is_some() {
-            // If a user dropped or disabled triggers, `INSPECT` also records a gap. Every node sees
-            // the gap and reports it to its subscribers.
+            // If a user dropped or disabled triggers, `INSPECT` records a gap in the outbox. The
+            // streams of all nodes then end, and each node reports the gap to its subscribers.
             admin.rows(INSPECT, &[]).await?;
         }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;

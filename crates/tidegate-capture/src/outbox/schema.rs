@@ -49,10 +49,11 @@ pub(super) async fn renew(
     Ok(may_have_stopped)
 }
 
-/// Prepares a session that reads transactions or gives them positions. Its statements may take
-/// long. When the session gives positions, it does not commit with `synchronous_commit = off`. So
-/// its commit also makes durable the transactions that it has read. Otherwise, if a writer uses
-/// `synchronous_commit = off`, a crash could undo a change that a subscriber has already got.
+/// Prepares a session that assigns positions to transactions or reads their changes. The session
+/// gets the statement timeout [`STATEMENT_TIMEOUT`]. If `synchronous_commit` is off, it is changed
+/// to `local`, so that a commit that assigns positions also flushes the commits of the transactions
+/// that it has read. Otherwise, if a writer has turned `synchronous_commit` off, a crash could undo
+/// a change that a subscriber has already received.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT.as_millis();
     admin

@@ -27,10 +27,10 @@ impl ReaderSession {
         rows.map_err(|error| error::of_statement(&error, STATEMENT))
     }
 
-    /// Gives positions to the transactions that have committed. Returns the next position, and the
-    /// id of a transaction. Changes of transactions with smaller ids may not have been captured,
-    /// because the lease had expired or a trigger was missing. If the id changes while a stream
-    /// runs, the stream must end.
+    /// Assigns positions to the transactions that have committed. Returns the next position, and
+    /// the id of a transaction. Changes of transactions with smaller ids may not have been
+    /// captured, because the lease had expired or a trigger was missing. If the id changes while a
+    /// stream runs, the stream must end.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

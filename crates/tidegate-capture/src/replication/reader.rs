@@ -1,5 +1,5 @@
 //! The one reader of a database's log that all nodes share. It reads the retention slot itself.
-//! PostgreSQL gives a slot to only one process at a time, so there cannot be a second reader.
+//! PostgreSQL lets only one process at a time use a slot, so there cannot be a second reader.
 
 use std::time::Duration;
 

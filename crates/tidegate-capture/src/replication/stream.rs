@@ -20,8 +20,8 @@ const REPORT: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
 /// the wake-ups would cost more than the changes themselves. The stream that is read for all nodes
-/// is always read at this interval. All messages of one read become one NATS message, and each NATS
-/// message costs the NATS servers and the other nodes more than the changes in it.
+/// is read at this interval after every transaction. Each of its reads becomes a NATS message,
+/// which costs the NATS servers and the other nodes more than the changes in it.
 const GATHER: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time after the last read, or if one read
 /// returns at least this number of transactions.
@@ -98,7 +98,8 @@ impl Stream {
         self
     }
 
-    /// Takes the messages that have arrived completely. Returns whether the batch is full.
+    /// Moves the messages that have arrived completely to the batch. Returns whether the batch is
+    /// full.
     fn drain(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<bool> {
         while batch.len() < BATCH {
             let advanced = self.channel.inbound.advance();
@@ -144,8 +145,8 @@ impl Stream {
     }
 
     /// Returns an error if the server is shutting down and this stream confirms late. A server that
-    /// shuts down asks for the next report as soon as it has received one. A server that runs on
-    /// asks only after half of `wal_sender_timeout`.
+    /// shuts down asks for the next report as soon as it has received one. Any other server asks
+    /// only after half of `wal_sender_timeout`.
     fn leave_server_that_stops(&mut self) -> LogResult<()> {
         let (last, count) = self.awaited;
         let (soon, most) = AWAITED;
@@ -248,9 +249,9 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
     }
 }
 
-/// Whether to pause reading, because more transactions will probably arrive soon. `pause` is the
-/// time between this read and the last. Never pauses inside a transaction, because PostgreSQL may
-/// be waiting until this client reads more.
+/// Whether to pause reading, because more transactions will probably arrive soon. `since_last` is
+/// the time between this read and the last. Never pauses inside a transaction, because PostgreSQL
+/// may be waiting until this client reads more.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;

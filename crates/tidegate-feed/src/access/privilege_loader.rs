@@ -123,8 +123,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Takes the requests for the next query. Drops a request if its `load` no longer waits for the
-    /// reply. Returns `None` if no request is left. The task must then end.
+    /// Removes and returns the requests for the next query. Drops a request if its `load` no longer
+    /// waits for the reply. Returns `None` if no request is left. The task must then end.
     fn next_batch(&self, database: &DatabaseName) -> Option<PendingReplies> {
         let mut waiting = self.waiting.lock();
         let all = waiting.get_mut(database)?;
