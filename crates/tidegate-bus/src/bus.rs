@@ -17,7 +17,7 @@ use crate::connection;
 use crate::database::Head;
 use crate::joined::Joined;
 use crate::settings::BusSettings;
-use crate::shared::{PRESENCE, SharedBus};
+use crate::shared::{PRESENCE_TIMEOUT, SharedBus};
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
@@ -156,8 +156,8 @@ fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
         LogStart::Earliest => None,
         LogStart::Now => Some((head.lineage, head.complete)),
         LogStart::At { log, position } => {
-            let is_behind = position <= head.complete && head.lineage.contains(log, position);
-            is_behind.then_some((head.lineage, position))
+            let is_reached = position <= head.complete && head.lineage.contains(log, position);
+            is_reached.then_some((head.lineage, position))
         }
     }
 }
@@ -231,13 +231,14 @@ impl ChangeLog for Bus {
     }
 
     /// Drops the retention window only if no other node uses the database, because all nodes share
-    /// the slot. If another node has reported its use recently, waits for `PRESENCE` first, because
-    /// that node may have stopped using the database. That node then counts only if it reports its
-    /// use again during the wait. The change log does not drop a slot that is being read.
+    /// the slot. If another node has reported its use recently, waits for `PRESENCE_TIMEOUT` first,
+    /// because that node may have stopped using the database. That node then counts only if it
+    /// reports its use again during the wait. The change log does not drop a slot that is being
+    /// read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {
-                tokio::time::sleep(PRESENCE).await;
+                tokio::time::sleep(PRESENCE_TIMEOUT).await;
             }
             if self.is_shared(database) {
                 return Ok(());

@@ -105,7 +105,7 @@ impl Follower {
             None => Offered::Gap,
         };
         if offered == Offered::Gap {
-            self.leave();
+            self.read_own_stream();
             return Ok(());
         }
         let Some(waiting) = self.waiting.take() else {
@@ -120,7 +120,7 @@ impl Follower {
     }
 
     /// Makes the node read the log itself, until a live message leaves no gap.
-    pub fn leave(&mut self) {
+    pub fn read_own_stream(&mut self) {
         self.source = Source::Slot;
         self.waiting = None;
         self.local = None;

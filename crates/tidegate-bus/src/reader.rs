@@ -20,11 +20,12 @@ use crate::stored::Stored;
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest messages.
-const CONFIRM: Duration = Duration::from_secs(10);
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(10);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration it asks on another connection, because a walsender that
 /// decodes a large transaction may not answer for a long time.
-const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
+const POSTGRES_SILENCE: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_millis(2500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -57,7 +58,7 @@ struct Reader<'a> {
 /// When PostgreSQL last sent a message, or how it was last asked for one if it is silent.
 enum Contact {
     /// The time of the last message.
-    Heard(Instant),
+    Received(Instant),
     /// The stream was asked for a position. The time is that of the last message or answer.
     Asked(Instant),
     /// PostgreSQL was asked on another connection.
@@ -88,18 +89,18 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         complete: start,
         mark: start,
         kept,
-        contact: Contact::Heard(Instant::now()),
+        contact: Contact::Received(Instant::now()),
         answered,
     };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
+    let mut confirm = interval_at(Instant::now() + CONFIRM_INTERVAL, CONFIRM_INTERVAL);
     let (mut batch, mut out) = (Vec::new(), Vec::new());
     loop {
         let mut outcome = Ok(());
         tokio::select! {
             next = reader.stream.next(&mut batch) => {
-                reader.contact = Contact::Heard(Instant::now());
+                reader.contact = Contact::Received(Instant::now());
                 outcome = next.and_then(|()| reader.take(&mut batch, &mut out));
             }
             () = database.asked.notified() => {
@@ -121,7 +122,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }
-            Some(answered) = responses.recv() => outcome = reader.judge(answered),
+            Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {
@@ -170,11 +171,11 @@ impl Reader<'_> {
     /// Checks whether PostgreSQL still answers, after it has sent nothing for some time.
     fn check_contact(&mut self) {
         match self.contact {
-            Contact::Heard(at) if at.elapsed() > SILENCE.0 => {
+            Contact::Received(at) if at.elapsed() > POSTGRES_SILENCE.0 => {
                 self.stream.request_position();
                 self.contact = Contact::Asked(at);
             }
-            Contact::Asked(at) if at.elapsed() > SILENCE.1 => {
+            Contact::Asked(at) if at.elapsed() > POSTGRES_SILENCE.1 => {
                 self.ask_on_other_connection();
                 self.contact = Contact::AskedAgain;
             }
@@ -195,7 +196,7 @@ impl Reader<'_> {
 
     /// Returns an error, which ends the reader, if PostgreSQL has answered on no connection.
     /// `has_responded` says whether it has answered on the other connection.
-    fn judge(&mut self, has_responded: bool) -> Result<(), LogError> {
+    fn handle_response(&mut self, has_responded: bool) -> Result<(), LogError> {
         if matches!(self.contact, Contact::AskedAgain) {
             if !has_responded {
                 let reason = "PostgreSQL does not answer this node";

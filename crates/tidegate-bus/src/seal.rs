@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 const HEAD: usize = 1 + SESSION + 8;
 const SESSION: usize = 16;
 /// The maximum number of session keys that are cached.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Random bytes that identify a run of a process.
 pub type SealSession = [u8; SESSION];
@@ -132,7 +132,7 @@ impl Seal {
         let secret = self.derive(&session, database.as_str());
         let key = UnboundKey::new(&CHACHA20_POLY1305, secret.as_slice());
         let key = LessSafeKey::new(key.expect("ChaCha20-Poly1305 keys have 32 bytes"));
-        if keys.len() >= MOST_KEYS {
+        if keys.len() >= MAX_KEYS {
             keys.remove(0);
         }
         keys.push(((database.clone(), session), key.clone()));

@@ -126,7 +126,7 @@ impl CaptureSession {
             return Ok(changed);
         }
         if let Some(before) = &before
-            && self.moved(before, &seen, reported).await?
+            && self.has_changed_rows(before, &seen, reported).await?
         {
             changed = Some(store.now(self).await?);
         }
@@ -163,7 +163,7 @@ impl CaptureSession {
     /// Whether the table gained or lost rows since `before` because partitions were added, removed,
     /// rewritten or truncated. An added partition counts only if it may hold rows. A TRUNCATE by a
     /// transaction in `reported` does not count, because the stream has reported it.
-    async fn moved(
+    async fn has_changed_rows(
         &self,
         before: &Partitions,
         now: &CurrentPartitions,

@@ -10,7 +10,7 @@ pub struct FeedSettings {
     pub ring_bytes: usize,
     /// The maximum bytes of the changes of all databases together that the node keeps in memory.
     /// Each database gets an equal part, but at most `ring_bytes`.
-    pub rings_bytes: usize,
+    pub total_ring_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap. The change log may
     /// allow less time.
     pub retention_window: Duration,
@@ -42,7 +42,7 @@ impl Default for FeedSettings {
     fn default() -> Self {
         Self {
             ring_bytes: 64 << 20,
-            rings_bytes: 1 << 30,
+            total_ring_bytes: 1 << 30,
             retention_window: Duration::from_mins(5),
             subscribe_timeout: Duration::from_secs(10),
             privilege_queries: 8,
@@ -60,7 +60,7 @@ impl FeedSettings {
     /// The maximum bytes of changes that are kept in memory for each database, if `databases`
     /// databases have feeds.
     pub(crate) fn ring_share(&self, databases: usize) -> usize {
-        let share = self.rings_bytes / databases.max(1);
+        let share = self.total_ring_bytes / databases.max(1);
         share.min(self.ring_bytes)
     }
 }

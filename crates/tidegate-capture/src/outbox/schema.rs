@@ -5,7 +5,7 @@ use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 use tracing::info;
 
-use super::session::STATEMENT;
+use super::session::STATEMENT_TIMEOUT;
 use super::{Shared, unreadable};
 use crate::capture_session::CaptureSession;
 
@@ -55,7 +55,7 @@ pub(super) async fn renew(
 /// that it has read. Otherwise, if a writer has turned `synchronous_commit` off, a crash could undo
 /// a change that a subscriber has already received.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
-    let timeout = STATEMENT.as_millis();
+    let timeout = STATEMENT_TIMEOUT.as_millis();
     admin
         .run(&format!(
             "SET statement_timeout = {timeout}; \

@@ -10,7 +10,7 @@ use super::{position, unreadable};
 use crate::error;
 
 /// The time limit of a statement that reads all changes of a large transaction.
-pub(super) const STATEMENT: Duration = Duration::from_mins(10);
+pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A session that reads the outbox.
 pub(super) struct ReaderSession {
@@ -24,7 +24,7 @@ impl ReaderSession {
         values: &[&(dyn ToSql + Sync)],
     ) -> LogResult<Vec<Row>> {
         let rows = self.client.query(query, values).await;
-        rows.map_err(|error| error::of_statement(&error, STATEMENT))
+        rows.map_err(|error| error::of_statement(&error, STATEMENT_TIMEOUT))
     }
 
     /// Assigns positions to the transactions that have committed. Returns the next position, and

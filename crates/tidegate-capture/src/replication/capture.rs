@@ -23,7 +23,7 @@ pub(super) async fn capture(
     if let Err(LogError::Unsupported(_) | LogError::NotAllowed { .. } | LogError::TimedOut { .. }) =
         &captured
     {
-        replica_identity::writers(shared, database, demand.relation).await?;
+        replica_identity::unblock_writers(shared, database, demand.relation).await?;
     }
     captured
 }

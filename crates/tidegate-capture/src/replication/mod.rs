@@ -110,7 +110,7 @@ impl Shared {
         last.is_none_or(|last| last.elapsed() >= self.settings.advance_interval)
     }
 
-    fn advanced(&self, database: &DatabaseName) {
+    fn record_advance(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
         // An entry that is older than the interval has the same effect as no entry. Removing it
         // also forgets the databases that no longer have subscribers.

@@ -147,7 +147,7 @@ pub(super) async fn captured(
         let (table, name): (u32, &str) = (row.get(0), row.get(1));
         let entry = metadata.0.get(&table).cloned().unwrap_or_default();
         let mut sql = String::new();
-        admin.put_back(&entry, name, &mut sql).await?;
+        admin.push_restore_command(&entry, name, &mut sql).await?;
         capture.raised.push(RaisedIdentity {
             table: name.to_owned(),
             sql: sql.trim_end().to_owned(),
