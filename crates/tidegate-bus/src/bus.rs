@@ -149,8 +149,8 @@ impl Bus {
 }
 
 /// The log and the position at which a stream over the bus begins. `None` if the reader has not
-/// reached `start`, or reads another log. Also `None` for `Earliest`, because the bus does not know
-/// the start of the retention window.
+/// reached `start`, or if its log does not continue the log of `start`. Also `None` for `Earliest`,
+/// because the bus does not know the start of the retention window.
 fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
     match start {
         LogStart::Earliest => None,

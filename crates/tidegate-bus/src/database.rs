@@ -149,7 +149,8 @@ impl Database {
                     complete: same.complete.max(message.to.lsn),
                     lineage: same.lineage,
                 }),
-                // Only a message without changes names the ancestors of its log.
+                // The head of another log needs its lineage, which only a message without changes
+                // contains.
                 None if message.items.is_empty() && !message.to.is_open() => Some(Head {
                     lineage: message.lineage(),
                     complete: message.to.lsn,

@@ -13,7 +13,7 @@ use crate::backoff::ElectionBackoff;
 use crate::database::{Database, ELECTION_SILENCE};
 use crate::reader;
 
-/// The silence after which the connection of a reader that still holds the slot is terminated.
+/// The silence after which the connection of a reader that still uses the slot is terminated.
 const FROZEN_SILENCE: Duration = Duration::from_secs(3);
 /// The delay before the next attempt if another process uses the slot.
 const HELD_DELAY: Duration = Duration::from_millis(500);
@@ -42,8 +42,8 @@ pub(crate) async fn run(database: Arc<Database>) {
             Ok(None) => {
                 if database.silence() > FROZEN_SILENCE && shared.connected().is_some() {
                     close_reader(&database).await;
-                    // The next attempt waits: the reader may be healthy although this node does not
-                    // receive its messages.
+                    // The next attempt is delayed, because the reader may be healthy although this
+                    // node does not receive its messages.
                     backoff.wait(database.next_message()).await;
                 } else {
                     sleep(HELD_DELAY).await;

@@ -41,7 +41,8 @@ struct Reader<'a> {
     batcher: Batcher,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
-    /// Whether a node waits for an answer with the reader's position.
+    /// Whether a node has asked for the reader's position. It is sent when the stream has reported
+    /// one.
     owes_progress: bool,
     /// The position before which every change was read.
     complete: LogPosition,

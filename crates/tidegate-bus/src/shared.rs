@@ -84,7 +84,7 @@ impl SharedBus {
         nats.filter(|nats| nats.is_connected())
     }
 
-    /// Waits for the first connection.
+    /// Waits for the first connection. The returned connection may be broken.
     pub(crate) async fn first_connection(&self) -> Arc<Nats> {
         let mut nats = self.nats.subscribe();
         loop {
@@ -111,7 +111,7 @@ impl SharedBus {
         self.unstored.lock().is_empty()
     }
 
-    /// Notes that another node uses a database.
+    /// Records that another node uses a database.
     pub(crate) fn note_other_node(&self, database: &DatabaseName) {
         let mut others = self.others.lock();
         others.retain(|_, last_message| last_message.elapsed() < PRESENCE_TIMEOUT);

@@ -67,7 +67,8 @@ struct Table {
     has_triggers: bool,
     /// The position from which the outbox has all changes of the table; `None` if it is not known.
     since: Option<LogPosition>,
-    /// The names of the service's triggers that exist, from this or an earlier release.
+    /// The names of the service's triggers that exist, from this or an earlier release. They are
+    /// dropped when new triggers are created.
     old_triggers: Vec<String>,
     /// The schema-qualified and quoted names of the table's partitions.
     partitions: Vec<String>,
@@ -160,8 +161,8 @@ async fn owner(
 }
 
 impl Table {
-    /// The commands that create the triggers. PostgreSQL waits until all transactions that write to
-    /// the table have ended; later transactions see the triggers.
+    /// The commands that create the triggers. `CREATE TRIGGER` waits until all transactions that
+    /// write to the table have ended. Later transactions see the triggers.
     fn triggers(&self, demand: &Demand) -> String {
         let (name, oid) = (&self.name, demand.relation);
         let operations = if demand.changes {

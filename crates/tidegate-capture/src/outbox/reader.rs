@@ -14,7 +14,8 @@ use super::{number, pgoutput, position, record_text, unreadable};
 
 /// The maximum number of changes in a page.
 const PAGE: i64 = 1024;
-/// The maximum number of bytes in a page. A longer change is a page of its own.
+/// The size of a page in bytes. Several transactions fit on a page only if their changes are not
+/// larger together. A page of a larger transaction ends with the change that reaches this size.
 const PAGE_BYTES: i64 = 4 << 20;
 
 /// A transaction in the outbox, with the number and the total size of its changes.

@@ -82,7 +82,8 @@ async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }
 
-/// Creates the outbox or resets it, unless another node has done so.
+/// Creates the outbox. If it exists, adds what an earlier release did not create, and resets an
+/// outbox that belongs to another database or timeline.
 async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;

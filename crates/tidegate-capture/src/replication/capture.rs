@@ -212,7 +212,7 @@ impl CaptureSession {
     }
 
     /// Stores the position from which the table is captured without a gap. That is the position of
-    /// the earlier capture if the table was captured already, otherwise the present end of the log.
+    /// the earlier capture if the table was captured already, otherwise the current end of the log.
     /// Stores nothing and returns `None` if another node has stored a position or has changed the
     /// capture. A stored position must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {

@@ -106,8 +106,8 @@ pub(super) async fn stream(
         let name = format!("SET application_name = 'tidegate reader {node:08x}'");
         session.run(&name, COMMAND_TIMEOUT).await?;
     }
-    // Values are requested in text form, because all values of a stream have one form and the codec
-    // supports text for every type.
+    // Without the option `binary`, PostgreSQL sends all values in text form, which the codec
+    // supports for every type.
     let command = format!(
         "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
@@ -287,7 +287,7 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
 /// Advances the retention slot to `keep`, or further if the log after `keep` is larger than the
 /// limit of the retention window. Returns the end of the log.
 ///
-/// Advancing the slot takes a login, because only a session in the slot's database can do it.
+/// Advancing the slot needs a login, because only a session in the slot's database can do it.
 /// Therefore the position of the slot is read in the control database, and the slot is advanced
 /// only at intervals, unless the slot keeps more log than the limit.
 pub(super) async fn retain(

@@ -174,7 +174,7 @@ fn slot(row: &tokio_postgres::Row) -> SlotStatus {
 }
 
 impl RaisedIdentity {
-    /// The previous replica identity, as `ALTER TABLE` takes it.
+    /// The previous replica identity, in the syntax of `ALTER TABLE`.
     pub fn before(&self) -> &str {
         let (_, before) = self
             .sql
