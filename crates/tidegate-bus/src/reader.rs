@@ -78,7 +78,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let start = stream.start();
     *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
-    let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
+    let longest = nats.map_or(LIMIT, |nats| nats.max_payload().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
     let (answered, mut responses) = mpsc::channel(1);
     let mut reader = Reader {

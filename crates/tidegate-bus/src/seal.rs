@@ -40,7 +40,8 @@ pub enum SealedKind {
 /// numbers its messages and uses the number as the nonce. It never repeats a nonce, so the number
 /// of messages is not limited as it would be with random nonces (RFC 8439, section 2.8).
 pub struct Seal {
-    master: Zeroizing<[u8; 32]>,
+    /// The key of the bus, which is derived from the master key.
+    bus_key: Zeroizing<[u8; 32]>,
     session: SealSession,
     number: AtomicU64,
     /// The cached keys of sessions, in the order of their first use.
@@ -49,9 +50,9 @@ pub struct Seal {
 
 impl Seal {
     /// Creates a seal. `session` must be random bytes.
-    pub fn new(master: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
+    pub fn new(bus_key: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
         Self {
-            master,
+            bus_key,
             session,
             number: AtomicU64::new(0),
             keys: Mutex::default(),
@@ -143,7 +144,7 @@ impl Seal {
         let mut derived = Zeroizing::new([0; 32]);
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, salt);
         let parts = [b"tidegate bus ".as_slice(), purpose.as_bytes()];
-        let expanded = salt.extract(self.master.as_slice());
+        let expanded = salt.extract(self.bus_key.as_slice());
         let filled = expanded
             .expand(&parts, hkdf::HKDF_SHA256)
             .and_then(|key| key.fill(derived.as_mut_slice()));

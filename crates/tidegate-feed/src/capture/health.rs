@@ -231,7 +231,7 @@ async fn recapture(
     let _table_lock = table_lock.lock().await;
     let _shared = database.captures.lock.read().await;
     let Some(known) = database.captures.get(table) else {
-        return repair_replica_identity(database, table, fault).await;
+        return unblock_writes(database, table, fault).await;
     };
     if fault == CaptureFault::Missing && !known.stale {
         // A subscription has captured the table again in the meantime.
@@ -242,9 +242,10 @@ async fn recapture(
         .map(drop)
 }
 
-/// Restores the replica identity of a table to which only clients of other nodes subscribe. Errors
-/// are ignored, except [`LogError::Gone`].
-async fn repair_replica_identity(
+/// Makes PostgreSQL accept writes again to a table to which only clients of other nodes subscribe.
+/// The capture sets the table's replica identity to FULL, or removes the table from the publication
+/// if that fails. Errors are ignored, except [`LogError::Gone`].
+async fn unblock_writes(
     database: &DatabaseFeed,
     table: u32,
     fault: CaptureFault,
