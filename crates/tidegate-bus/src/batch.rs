@@ -71,8 +71,8 @@ impl Batcher {
 
     /// A message without changes that reports how far the log was read.
     pub fn progress(&self) -> BusMessage {
-        // Inside a transaction, and while items wait, the end of the last message is reported again.
-        // The message with the items reports the next position.
+        // Inside a transaction, and while items wait, the end of the last message is reported
+        // again. The message with the items reports the next position.
         let to = if self.place.is_open() || !self.items.is_empty() {
             self.sent
         } else {

@@ -26,8 +26,9 @@ use crate::stream::BusStream;
 const ATTEMPTS: usize = 3;
 
 /// A change log in which one node reads each database for all nodes. Streams get their changes over
-/// the bus. `retain`, `release` and `abandon` take the other nodes into account. All other
-/// operations are those of the wrapped change log.
+/// the bus. `release` and `abandon` do nothing while another node uses the database. `retain` also
+/// determines how far the reader in this process confirms the log. All other operations are those
+/// of the wrapped change log.
 pub struct Bus {
     shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,

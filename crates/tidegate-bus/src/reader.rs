@@ -19,7 +19,8 @@ use crate::stored::Stored;
 /// The interval at which the reader reports its position.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
-/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest messages.
+/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
+/// messages.
 const CONFIRM_INTERVAL: Duration = Duration::from_secs(10);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration it asks on another connection, because a walsender that
@@ -223,8 +224,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether PostgreSQL has answered a question on another connection. An error that PostgreSQL sent
-/// is an answer.
+/// Whether PostgreSQL has responded on another connection. An error counts as a response, unless it
+/// means that PostgreSQL is unavailable.
 fn is_response(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
     !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
 }

@@ -228,8 +228,8 @@ const TABLE: &str = "\
     WHERE c.oid = $1";
 
 /// Selects three values: whether the session's role may change objects of the role `$1`, the quoted
-/// name of the session's role, and whether that role may use the schema of the trigger functions.
-/// Selects no row if the role `$1` does not exist.
+/// name of the session's role, and whether the session's role may use the schema of the trigger
+/// functions. Selects no row if the role `$1` does not exist.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
            pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \

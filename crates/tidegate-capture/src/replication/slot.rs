@@ -79,8 +79,8 @@ pub(super) async fn open(
     Ok(stream.of_slot(slot_log))
 }
 
-/// Opens a stream without a retention window. The stream starts where its slot is created, and
-/// cannot be resumed.
+/// Opens a stream without a retention window. The stream starts at the position of its new slot,
+/// and cannot be resumed.
 async fn open_without_retention_slot(
     shared: &Shared,
     mut session: ReplicationSession,

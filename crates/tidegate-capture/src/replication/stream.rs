@@ -54,8 +54,8 @@ pub(super) struct Stream {
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
-    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
-    /// the slot keeps the log of the retention window.
+    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so
+    /// that the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
     /// Used to record that the log of the retention slot is missing. The stream reads this slot or
     /// a copy of it. `None` if there is no retention slot.

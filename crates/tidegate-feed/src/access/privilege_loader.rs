@@ -35,8 +35,8 @@ pub(crate) struct PrivilegeLoader {
     subscribe_timeout: Duration,
 }
 
-/// The requests that wait for a reply, by role and table. Each request is the channel through which
-/// it gets its reply.
+/// The requests that wait for a reply, by role and table. A request is represented by the channel
+/// for its reply.
 type PendingReplies = HashMap<RoleTable, Vec<oneshot::Sender<PrivilegeOutcome>>>;
 
 impl PrivilegeLoader {
