@@ -47,8 +47,8 @@ struct Reader<'a> {
     owes_progress: bool,
     /// The position before which every change was read.
     complete: LogPosition,
-    /// The value of `complete` when the reader last asked JetStream how far its messages reach. If
-    /// they reach this position, the position is confirmed to PostgreSQL.
+    /// The value of `complete` at the last check of JetStream. If JetStream has all messages up to
+    /// this position at the next check, the position is confirmed to PostgreSQL.
     mark: LogPosition,
     /// Sends positions up to which JetStream has stored all messages.
     kept: mpsc::Sender<LogPosition>,
