@@ -66,7 +66,8 @@ impl CaptureSession {
                 }
             }
             let entry = metadata.0.remove(&oid).unwrap_or_default();
-            self.put_back(&entry, name, &mut identities).await?;
+            self.push_restore_command(&entry, name, &mut identities)
+                .await?;
         }
         let comment = metadata.to_comment();
         write!(
@@ -79,7 +80,7 @@ impl CaptureSession {
     }
 
     /// Appends the command that restores a table's replica identity, if the service raised it.
-    pub(super) async fn put_back(
+    pub(super) async fn push_restore_command(
         &self,
         entry: &TableMetadata,
         name: &str,

@@ -24,7 +24,7 @@ use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
 /// The maximum number of results that an evaluator caches for other subscriptions. When it has
-/// more, it drops the old results.
+/// more, it drops the results of all changes before the last one that was evaluated.
 const MAX_CACHED: usize = 4096;
 
 /// How long a cached result is used. A policy may depend on the time or on other tables, so a

@@ -53,8 +53,8 @@ pub(crate) async fn recapture_table(
 }
 
 /// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
-/// reached it, to the subscriptions that began before the gap. Runs until it is aborted. This
-/// function must not wait for the locks of captures: a new stream holds them while it captures
+/// reached it, to the subscriptions that began before the end of the gap. Runs until it is aborted.
+/// This function must not wait for the locks of captures: a new stream holds them while it captures
 /// tables, and reaches its first position only afterwards.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {
