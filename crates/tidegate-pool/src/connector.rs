@@ -77,7 +77,7 @@ pub trait Connector: Send + Sync + 'static {
     fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
     /// Whether the server may still run a statement of an unusable connection. Such a connection
-    /// counts against the limits until [`Connector::close_and_wait`] returns.
+    /// counts towards the limits until [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false

@@ -117,8 +117,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Whether one request may keep a connection of the login's role for itself for a long time. It
-    /// may if the role holds other connections, which serve requests that need a connection of their
-    /// own, or if the role may hold only one connection.
+    /// may if the role holds other connections, which serve requests that need a connection of
+    /// their own, or if the role may hold only one connection.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));

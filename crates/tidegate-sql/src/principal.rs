@@ -206,7 +206,7 @@ pub enum ClaimText {
     Null,
     /// The text of a string, a boolean or an integer.
     Text(Box<str>),
-    /// The claim has another value, such as an object. Only PostgreSQL knows its text.
+    /// The claim has another value, such as an object. Only PostgreSQL can convert it to text.
     Other,
 }
 

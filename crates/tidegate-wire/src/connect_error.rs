@@ -58,8 +58,8 @@ pub struct HostErrors(pub Vec<(Target, ConnectError)>);
 
 impl HostErrors {
     /// The class of the error for the whole cluster. The cluster is full if its primary is full. A
-    /// full server does not report whether it is the primary. So the cluster also counts as full if
-    /// at least one server is full and all others are standbys or full.
+    /// full server does not report whether it is the primary. So the cluster counts as full if at
+    /// least one server is full and all others are standbys or full.
     fn fault(&self) -> ConnectFault {
         let mut is_full = false;
         for (_, error) in &self.0 {

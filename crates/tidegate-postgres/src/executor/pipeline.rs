@@ -52,8 +52,8 @@ impl UserExecutor {
         }
         let sealed = route.sealed();
         let attempted = match self.attempt(route, &mut pipeline, options).await {
-            // The decision about shared connections or the key of the claims may be outdated. Nothing
-            // has taken effect, so the second attempt cannot repeat a write.
+            // The decision about shared connections or the key of the claims may be outdated.
+            // Nothing has taken effect, so the second attempt cannot repeat a write.
             Err(PipelineFailure::RoleRefused(error)) => {
                 let route = self.route_again(login, sealed, &error).await?;
                 self.attempt(route, &mut pipeline, options).await

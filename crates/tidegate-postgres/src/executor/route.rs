@@ -39,7 +39,7 @@ pub trait Authentication: Send + Sync {
     ) -> BoxFuture<'a, Option<RoleName>>;
 
     /// Invalidates the decision about a database, because a definition or a privilege may have
-    /// changed. The next statement then needs a new decision.
+    /// changed. The next statement then renews the decision or makes a new one.
     fn invalidate(&self, database: &DatabaseName);
 
     /// Reports that PostgreSQL refuses the login of an authenticator.

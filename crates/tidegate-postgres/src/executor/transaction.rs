@@ -138,8 +138,9 @@ impl RoleTransaction {
         position
     }
 
-    /// Marks the transaction as failed after an error. PostgreSQL does not know of an error that
-    /// the service has found, such as an invalid value, and would run further statements.
+    /// Marks the transaction as failed after an error. PostgreSQL does not do this for an error
+    /// that the service itself has found, such as an invalid value, and would run further
+    /// statements.
     fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;

@@ -114,7 +114,8 @@ impl UserExecutor {
         drop(ddl_guard);
     }
 
-    /// Discards the decision whether users may share connections. The next request makes a new one.
+    /// Invalidates the decision whether users may share connections; see
+    /// [`Authentication::invalidate`].
     pub(super) fn invalidate(&self, database: &DatabaseName) {
         if let Some(authentication) = &self.authentication {
             authentication.invalidate(database);
@@ -174,9 +175,9 @@ impl UserExecutor {
         Ok(route(authentication, login, author, statements).await)
     }
 
-    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared connection
-    /// with parameter values of callers. They may if every function in them is safe for such values.
-    /// Without an executor for the service's own queries, no function counts as safe.
+    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared
+    /// connection with parameter values of callers. They may if every function in them is safe for
+    /// such values. Without an executor for the service's own queries, no function counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();

@@ -308,7 +308,7 @@ impl Multiplexed {
         }
         match queue.and_then(SendQueue::into_statements) {
             Some(statements) => self.pooled.session.statements = statements,
-            // PostgreSQL may hold prepared statements that the statement cache does not know.
+            // The session may have prepared statements that are not in the statement cache.
             None => self
                 .pooled
                 .session

@@ -128,8 +128,8 @@ impl InFlightGuard {
     }
 
     /// Queues a pipeline on the first multiplexed connection with a short backlog. If the receiver
-    /// in [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a connection
-    /// of its own.
+    /// in [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a
+    /// connection of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         for slot in &self.group.slots {
             match slot.take(tasks, SHORT_BACKLOG) {

@@ -203,7 +203,7 @@ impl SendQueue {
         }
     }
 
-    /// Returns the prepared statements of the connection; `None` if PostgreSQL may hold prepared
+    /// Returns the prepared statements of the connection; `None` if the session may have prepared
     /// statements that are not among them.
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)

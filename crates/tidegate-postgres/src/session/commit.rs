@@ -38,8 +38,8 @@ impl Connection {
                 Err(self.protocol_error("a transaction stayed open after its COMMIT"))
             }
             None if committed => Ok(()),
-            // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error.
-            // The caller must not take that for a success, so it gets this error.
+            // PostgreSQL responds to the COMMIT of a failed transaction with `ROLLBACK` and no
+            // error. The caller must not mistake this for a success, so it gets this error.
             None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),

@@ -195,7 +195,7 @@ impl PipelineRun<'_, '_> {
     }
 
     /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
-    /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
+    /// to report the end of the statement and of the transaction. Returns `false` if the cancel
     /// request takes longer than [`GRACE`], or a statement was cancelled before.
     async fn cancel(&mut self) -> bool {
         if self.overdue {

@@ -46,8 +46,8 @@ impl SideEffects {
     }
 }
 
-/// Whether names resolve as at the start of the session, as far as the service knows. They do if the
-/// `search_path` and the role are the same and there are no temporary tables. Each variant is
+/// Whether names resolve as at the start of the session, as far as the service knows. They do if
+/// the `search_path` and the role are the same and there are no temporary tables. Each variant is
 /// further from the initial state than the variant before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {

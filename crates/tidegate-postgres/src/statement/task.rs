@@ -174,8 +174,8 @@ impl CallerSwitch<'_> {
         }
     }
 
-    /// Passes the command's parameters, in binary format, to `take`, and returns the result of `take`.
-    /// `backend` is the process id of the backend that will run the command.
+    /// Passes the command's parameters, in binary format, to `take`, and returns the result of
+    /// `take`. `backend` is the process id of the backend that will run the command.
     pub(crate) fn with_parameters<R>(&self, backend: i32, take: impl FnOnce(&[&[u8]]) -> R) -> R {
         match self {
             Self::Role { role, .. } => take(&[role.as_str().as_bytes()]),
@@ -206,9 +206,9 @@ pub(crate) struct PreparedStatement {
     pub(crate) name: String,
     /// The parameters and columns of the statement.
     pub(crate) description: Arc<StatementDescription>,
-    /// The cached answer to whether the statement mentions an untrusted name.
+    /// Caches whether the statement mentions an untrusted name.
     pub(crate) purity: Arc<CachedPurity>,
-    /// The cached answer to whether the statement mentions a relation under row level security.
+    /// Caches whether the statement mentions a relation under row level security.
     pub(super) restricted: Arc<CachedPurity>,
     /// The only role that uses the statement, if the statement belongs to
     /// [`RolePlans`](super::role_plans::RolePlans); `None` if all roles use it.

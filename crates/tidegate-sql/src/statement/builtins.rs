@@ -2,7 +2,7 @@
 //!
 //! Every list is sorted and in lower case.
 
-/// The longest word that [`Lower`] takes, in bytes. All words in the lists are shorter.
+/// The longest word that [`Lower`] stores, in bytes. All words in the lists are shorter.
 const LONGEST: usize = 48;
 
 /// A word in lower case. It is empty if the word is longer than [`LONGEST`] or not ASCII, because

@@ -94,7 +94,7 @@ enum Position {
 }
 
 impl<'a> KindReader<'a> {
-    /// Takes the next token.
+    /// Processes the next token of the statement.
     pub(super) fn see(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         match self.stage {
             Position::Leading => self.read_leading(token, previous),
@@ -276,8 +276,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Counts how many keywords of a row lock were read. `FOR` is reserved and so never a name;
-    /// `KEY` alone may be a name.
+    /// Updates `lock`. If the token is not the next keyword of [`LOCK`], the count starts again: at
+    /// 1 for the keyword `FOR`, otherwise at 0.
     fn follow_lock(&mut self, token: &SqlToken<'a>) {
         let goes_on = LOCK.get(self.lock).is_some_and(|word| token.is(word));
         self.lock = if goes_on {

@@ -46,7 +46,7 @@ enum TypeName {
 }
 
 impl<'a> PurityReader<'a> {
-    /// Takes the next token; `innermost` is the parenthesis or bracket that encloses it.
+    /// Processes the next token; `innermost` is the parenthesis or bracket that encloses it.
     pub(super) fn see(&mut self, token: &SqlToken<'a>, innermost: Option<Bracket>) {
         if !self.calls {
             self.follow_type(token);
