@@ -61,12 +61,13 @@ pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` says that anonymous callers, or the members of a group, share
-    /// the role.
+    /// Connects and logs in. If `fixed_settings` is true, anonymous callers or the members of a
+    /// group share the role, and settings that the role set for itself must not apply to the
+    /// session.
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
 
     /// Whether an idle connection is still open. The pool calls this before it checks the

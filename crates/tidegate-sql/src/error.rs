@@ -123,13 +123,13 @@ impl DatabaseError {
     /// The message with which an executor itself reports SQLSTATE 40001: a definition that a
     /// statement uses has changed since the statement was prepared. The executor cannot prepare the
     /// statement again, because it cannot repeat the earlier statements of the transaction.
-    pub const REDEFINED: &'static str =
+    pub const DEFINITION_CHANGED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried
-    /// immediately.
-    pub fn is_redefinition(&self) -> bool {
-        self.sqlstate == "40001" && self.message == Self::REDEFINED
+    /// Whether the message is [`Self::DEFINITION_CHANGED`]. If so, the whole transaction can be
+    /// retried immediately.
+    pub fn is_definition_changed(&self) -> bool {
+        self.sqlstate == "40001" && self.message == Self::DEFINITION_CHANGED
     }
 }
 

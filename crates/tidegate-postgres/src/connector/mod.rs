@@ -63,13 +63,13 @@ struct LockedOut;
 
 /// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database. `shared` says whether anonymous callers or the
-    /// members of a group share the role. If they do, settings that the role made for itself must
-    /// not apply to its sessions.
+    /// The credential of a role in a database. If `fixed_settings` is true, anonymous callers or
+    /// the members of a group share the role, and settings that the role set for itself must not
+    /// apply to its sessions.
     fn of<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>>;
 }
 
@@ -119,8 +119,8 @@ impl RoleConnector {
         &self.terminator
     }
 
-    async fn log_in(&self, key: &PoolKey, shared: bool) -> Result<Connection, OpenError> {
-        let credential = self.credentials.of(key, shared).await?;
+    async fn log_in(&self, key: &PoolKey, fixed_settings: bool) -> Result<Connection, OpenError> {
+        let credential = self.credentials.of(key, fixed_settings).await?;
         let Credential {
             password,
             startup,
@@ -165,9 +165,9 @@ impl Connector for RoleConnector {
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Connection, OpenError>> {
-        Box::pin(self.log_in(key, shared))
+        Box::pin(self.log_in(key, fixed_settings))
     }
 
     fn is_open(&self, connection: &mut Connection) -> bool {

@@ -138,8 +138,8 @@ impl UserExecutor {
         self.caches.of(database).calls()
     }
 
-    /// How many requests were answered on multiplexed connections.
-    pub fn shared_reads(&self) -> u64 {
+    /// How many requests got their rows from a multiplexed connection.
+    pub fn multiplexed_requests(&self) -> u64 {
         self.multiplexer.delivered()
     }
 
@@ -328,7 +328,7 @@ impl UserExecutor {
             if pooled.session_changed() {
                 pooled.change_session();
             }
-            pooled.check_if_due();
+            pooled.request_periodic_reset_if_due();
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }
@@ -361,8 +361,8 @@ pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Com
 
 /// Starts a DDL guard if the kind of the statement shows that it may change a definition.
 pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Option<DdlGuard> {
-    let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
-    redefines.then(|| DdlGuard::begin(&metadata.purity))
+    let may_change = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
+    may_change.then(|| DdlGuard::begin(&metadata.purity))
 }
 
 /// Returns the connection to the pool. If the deadline has passed, first recovers the connection:

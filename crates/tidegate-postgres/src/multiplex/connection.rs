@@ -109,8 +109,8 @@ impl Multiplexed {
 
     /// Whether the connection must be reset, because it serves members and its last reset is too
     /// long ago.
-    pub(super) fn is_check_due(&self) -> bool {
-        self.pooled.is_check_due()
+    pub(super) fn is_periodic_reset_due(&self) -> bool {
+        self.pooled.is_periodic_reset_due()
     }
 
     /// Moves the queued pipelines to the send buffer.
@@ -270,8 +270,8 @@ impl Multiplexed {
             // A changed definition that was committed in the meantime may have made a statement
             // impure. The later pipelines have then run in a session with unknown side effects.
             let impure = pipeline.steps.iter().any(|step| {
-                let purity = &step.prepared.purity;
-                self.metadata.purity.is_impure(&step.statement, purity)
+                let untrusted = &step.prepared.untrusted;
+                self.metadata.purity.is_impure(&step.statement, untrusted)
             });
             deliver(pipeline, each, now);
             if impure {
@@ -286,13 +286,13 @@ impl Multiplexed {
     /// [`MAX_WAIT`] ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
         let waits = |pipeline: &PendingPipeline| {
-            self.holds_up(pipeline, now) || now - pipeline.requested > MAX_WAIT
+            self.runs_too_long(pipeline, now) || now - pipeline.requested > MAX_WAIT
         };
         self.pipelines.front().is_some_and(waits)
     }
 
     /// Whether `pipeline`, the first one, runs for longer than [`MAX_RUN`].
-    fn holds_up(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
+    fn runs_too_long(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
         now - pipeline.requested.max(self.last_response) > MAX_RUN
     }
 
@@ -302,7 +302,7 @@ impl Multiplexed {
         let now = Instant::now();
         if let Some(pipeline) = self.pipelines.front() {
             let is_large = pipeline.fault() == Some(PipelineFault::Large);
-            if is_large || self.holds_up(pipeline, now) {
+            if is_large || self.runs_too_long(pipeline, now) {
                 pipeline.suspend(now);
             }
         }

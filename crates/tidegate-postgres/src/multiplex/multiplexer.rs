@@ -20,7 +20,7 @@ use super::send_queue::Enqueued;
 use super::slot::{ConnectionSlot, SlotClaim};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
-use crate::purity::CachedPurity;
+use crate::purity::MentionCache;
 use crate::statement::StatementTask;
 
 /// A group opens a multiplexed connection when at least this many other requests are running at the
@@ -132,7 +132,7 @@ impl InFlightGuard {
     /// connection of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         for slot in &self.group.slots {
-            match slot.take(tasks, SHORT_BACKLOG) {
+            match slot.enqueue(tasks, SHORT_BACKLOG) {
                 Enqueued::Full => {}
                 enqueued => return enqueued,
             }
@@ -151,7 +151,7 @@ impl InFlightGuard {
         let open = self.group.slots.iter();
         let open = open.filter_map(|slot| Some((slot.backlog()?, slot)));
         match open.min_by_key(|(backlog, _)| *backlog) {
-            Some((_, slot)) => slot.take(tasks, limit),
+            Some((_, slot)) => slot.enqueue(tasks, limit),
             None => Enqueued::Full,
         }
     }
@@ -174,7 +174,7 @@ impl InFlightGuard {
         if self.others < MIN_OTHERS || !tasks.iter().all(|task| is_eligible(task, now)) {
             return;
         }
-        let Some(slot) = self.group.slots.iter().find(|slot| slot.is_empty(now)) else {
+        let Some(slot) = self.group.slots.iter().find(|slot| slot.may_open(now)) else {
             return;
         };
         let Some(claim) = SlotClaim::new(slot, &self.group.counts, PoolKey::from(first.login))
@@ -200,5 +200,5 @@ impl InFlightGuard {
 fn is_eligible(task: &StatementTask<'_>, now: Instant) -> bool {
     let description = task.metadata.description(task.bound, &task.login.role);
     description.is_some_and(|description| description.latency.is_quick(now))
-        && !(task.metadata.purity).is_impure(&task.bound.statement, &CachedPurity::default())
+        && !(task.metadata.purity).is_impure(&task.bound.statement, &MentionCache::default())
 }

@@ -70,7 +70,7 @@ impl SendQueue {
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
     /// already has pipelines, the backlog must be shorter than `limit`.
-    pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
+    pub(super) fn enqueue(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         if !self.backlog.has_room(limit) {
             return Enqueued::Full;
         }

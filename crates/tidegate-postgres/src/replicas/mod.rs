@@ -89,7 +89,7 @@ impl Replicas {
         let (replicas, database) = (self.clone(), database.clone());
         tokio::spawn(async move {
             loop {
-                if let Ok(written) = replicas.primary.ask().await {
+                if let Ok(written) = replicas.primary.query_positions().await {
                     return replicas.require(&database, written.inserted);
                 }
                 sleep(RETRY).await;

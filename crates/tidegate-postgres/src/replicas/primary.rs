@@ -61,7 +61,7 @@ impl Primary {
         // The first attempt may fail because the connection has ended; the second attempt opens a
         // new connection.
         for _ in 0..2 {
-            if let Ok(written) = self.ask().await {
+            if let Ok(written) = self.query_positions().await {
                 return written.inserted;
             }
         }
@@ -69,7 +69,7 @@ impl Primary {
     }
 
     /// Queries the primary for its positions.
-    pub(super) async fn ask(&self) -> Result<WrittenWal, ConnectError> {
+    pub(super) async fn query_positions(&self) -> Result<WrittenWal, ConnectError> {
         let timed_out = Err(ConnectError::TimedOut(LIMIT));
         let connection = match timeout(LIMIT, self.connection()).await {
             Ok(connection) => connection?,
@@ -118,7 +118,7 @@ impl Primary {
         loop {
             ticks.tick().await;
             let began = Instant::now();
-            if let Ok(written) = self.ask().await {
+            if let Ok(written) = self.query_positions().await {
                 self.flushed.store(written.flushed.0, Ordering::Relaxed);
                 samples.push_back((began, written.flushed));
             }

@@ -113,7 +113,7 @@ impl Connection {
     /// definition that has changed since then.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
-        DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
+        DatabaseError::DEFINITION_CHANGED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
     }
 

@@ -144,7 +144,7 @@ impl<'a> Execution<'a> {
     pub(super) fn may_be_stale(&self, error: &ServerError) -> bool {
         error.is_stale_statement()
             || self.task.has_stale_hint(error)
-            || (self.unconfirmed && error.is_bad_guess())
+            || (self.unconfirmed && error.may_be_stale_description())
     }
 
     /// Counts a parameter set that has run, and its affected rows. `body` is the body of its

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::side_effects::leaves_nothing;
 use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 use crate::metadata::{MetadataCache, StatementDescription};
-use crate::purity::CachedPurity;
+use crate::purity::MentionCache;
 
 /// The maximum length in bytes of a statement that is cached, hints included. The limit is needed
 /// because the caches limit the number of their entries and not their size.
@@ -72,7 +72,10 @@ impl StatementTask<'_> {
     pub(crate) fn is_impure(&self, prepared: &PreparedStatement) -> bool {
         let statement = &self.bound.statement;
         leaves_nothing(self.bound, &self.login.role_use)
-            && self.metadata.purity.is_impure(statement, &prepared.purity)
+            && self
+                .metadata
+                .purity
+                .is_impure(statement, &prepared.untrusted)
     }
 
     /// Whether the error may mean that the name in a hint now refers to another type.
@@ -207,9 +210,9 @@ pub(crate) struct PreparedStatement {
     /// The parameters and columns of the statement.
     pub(crate) description: Arc<StatementDescription>,
     /// Caches whether the statement mentions an untrusted name.
-    pub(crate) purity: Arc<CachedPurity>,
+    pub(crate) untrusted: Arc<MentionCache>,
     /// Caches whether the statement mentions a relation under row level security.
-    pub(super) restricted: Arc<CachedPurity>,
+    pub(super) restricted: Arc<MentionCache>,
     /// The only role that uses the statement, if the statement belongs to
     /// [`RolePlans`](super::role_plans::RolePlans); `None` if all roles use it.
     pub(crate) role: Option<RoleName>,
@@ -221,7 +224,7 @@ impl PreparedStatement {
         Self {
             name,
             description,
-            purity: Arc::default(),
+            untrusted: Arc::default(),
             restricted: Arc::default(),
             role: None,
         }
@@ -237,7 +240,7 @@ impl PreparedStatement {
         Self {
             name,
             description: description.clone(),
-            purity: self.purity.clone(),
+            untrusted: self.untrusted.clone(),
             restricted: self.restricted.clone(),
             role: Some(role.clone()),
         }
