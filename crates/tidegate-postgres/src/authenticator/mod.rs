@@ -125,7 +125,7 @@ impl Authenticators {
     pub fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName) {
         let state = self.tenants.read().get(database).cloned();
         if let Some(cached) = state.and_then(|state| state.cached()) {
-            cached.refuse(authenticator);
+            cached.note_refused_login(authenticator);
         }
     }
 

@@ -94,7 +94,7 @@ impl CachedDecision {
     }
 
     /// Records that PostgreSQL refuses the login of an authenticator.
-    pub(super) fn refuse(&self, authenticator: &RoleName) {
+    pub(super) fn note_refused_login(&self, authenticator: &RoleName) {
         *self.refused.lock() = Some((authenticator.clone(), Instant::now()));
     }
 }

@@ -224,7 +224,7 @@ impl Connection {
     }
 
     /// Queues one of Tidegate's own commands with the simple query protocol.
-    pub(crate) fn simple(&mut self, text: &'static str) {
+    pub(crate) fn push_simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
         self.session.expect_responses(1);

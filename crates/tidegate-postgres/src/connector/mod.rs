@@ -138,8 +138,8 @@ impl RoleConnector {
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &startup);
         let opened = Box::pin(opened).await;
-        if let Err(ConnectError::Refused(said)) = &opened
-            && is_lock_table_error(said)
+        if let Err(ConnectError::Refused(rejection)) = &opened
+            && is_lock_table_error(rejection)
         {
             self.terminator.lock_table_is_full();
         }

@@ -69,7 +69,7 @@ impl Multiplexed {
         // The side effects are recorded before the setup, so that the settings are reset even if
         // the setup fails halfway.
         pooled.session.note_side_effects(SideEffects::Session);
-        pooled.simple(SETUP);
+        pooled.push_simple(SETUP);
         pooled.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + SETUP_TIMEOUT);
         for _ in 0..2 {
@@ -189,13 +189,13 @@ impl Multiplexed {
         let Some(pipeline) = self.pipelines.front_mut() else {
             return Err(self.protocol_error());
         };
-        if pipeline.takes_switch(tag) {
+        if pipeline.consume_switch(tag) {
             return Ok(());
         }
         let inbound = &connection.channel.inbound;
         match tag {
             tag::DATA_ROW => {
-                pipeline.keep_row(inbound.message());
+                pipeline.buffer_row(inbound.message());
                 if pipeline.size() > MAX_BUFFERED {
                     pipeline.fail(PipelineFault::Large);
                     return Err(ConnectionFailed);

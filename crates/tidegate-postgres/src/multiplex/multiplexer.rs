@@ -51,7 +51,7 @@ impl Multiplexer {
             groups: RwLock::default(),
             counts: Arc::new(Counts {
                 open: Mutex::default(),
-                most: (connections / 4).max(1),
+                max_per_role: (connections / 4).max(1),
                 delivered: AtomicU64::new(0),
             }),
         }
@@ -63,7 +63,7 @@ impl Multiplexer {
     }
 
     /// Counts a pipeline that has returned its rows.
-    pub(crate) fn count(&self) {
+    pub(crate) fn count_delivered(&self) {
         self.counts.delivered.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -98,7 +98,9 @@ impl RequestGroup {
     fn new(counts: &Arc<Counts>) -> Self {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         let processors = PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
-        let slots = (*processors).min(counts.most).clamp(1, MAX_CONNECTIONS);
+        let slots = (*processors)
+            .min(counts.max_per_role)
+            .clamp(1, MAX_CONNECTIONS);
         Self {
             running: AtomicUsize::new(0),
             slots: (0..slots).map(|_| Arc::default()).collect(),
@@ -146,8 +148,12 @@ impl InFlightGuard {
     pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
         // longer, because only the end of the last one matters.
-        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
-        let limit = if patient { Duration::MAX } else { MAX_BACKLOG };
+        let fills_rows = tasks.iter().any(|task| task.bound.statement.fills_rows());
+        let limit = if fills_rows {
+            Duration::MAX
+        } else {
+            MAX_BACKLOG
+        };
         let open = self.group.slots.iter();
         let open = open.filter_map(|slot| Some((slot.backlog()?, slot)));
         match open.min_by_key(|(backlog, _)| *backlog) {

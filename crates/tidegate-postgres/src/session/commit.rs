@@ -11,7 +11,7 @@ impl Connection {
     /// Commits the transaction. Deferred constraints are checked at the COMMIT, so it may fail. If
     /// a reset is due, it is queued after the COMMIT.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
-        self.simple("COMMIT");
+        self.push_simple("COMMIT");
         if self.session.side_effects().is_reset_due() {
             self.push_reset();
         }

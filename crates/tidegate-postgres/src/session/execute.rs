@@ -82,7 +82,7 @@ impl Connection {
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
-        self.push_prefix(task.begins(), task.switch)?;
+        self.push_prefix(task.begin_mode(), task.switch)?;
         self.exchange_sets(&mut run, sink).await
     }
 
@@ -194,7 +194,7 @@ impl Connection {
             tag::ERROR_RESPONSE => {
                 let mut error = ServerError::read(self.channel.inbound.body());
                 self.end_pipeline(run);
-                error.rejection.place = run.unread(&error);
+                error.rejection.place = run.path_of_unreadable_value(&error);
                 run.failure.get_or_insert(error);
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {}
@@ -249,7 +249,7 @@ impl Connection {
             }
             let is_first = run.task.position != TransactionPosition::Within;
             if is_first && !run.announced && run.task.is_seal_refused(&error) {
-                self.session.prefix.refuse(error.clone());
+                self.session.prefix.note_refused_claims(error.clone());
             }
             return Err(self.rejected(error, run.task.bound).into());
         }

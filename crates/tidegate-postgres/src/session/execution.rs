@@ -76,7 +76,7 @@ impl<'a> Execution<'a> {
     /// The path, in the request, of the value that PostgreSQL could not read. Returns `None` if the
     /// error is not about a value. If a bound set has not run yet, the error belongs to the
     /// execution of this set and not to a value.
-    pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
+    pub(super) fn path_of_unreadable_value(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))

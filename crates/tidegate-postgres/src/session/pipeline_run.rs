@@ -316,7 +316,7 @@ impl PipelineRun<'_, '_> {
     fn handle_error(&mut self) -> Result<(), Error> {
         let mut error = ServerError::read(self.connection.channel.inbound.body());
         if let Some(step) = self.steps.get(self.current) {
-            error.rejection.place = step.unread(&error);
+            error.rejection.place = step.path_of_unreadable_value(&error);
             self.undone = true;
         }
         self.failure.get_or_insert(error);

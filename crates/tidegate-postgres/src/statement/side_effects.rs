@@ -30,8 +30,8 @@ impl SideEffects {
     /// A statement that calls a user-defined function can run any code, and so can an `impure`
     /// statement, such as a write to a table with triggers.
     pub(crate) fn of(statement: &BoundStatement, role_use: &RoleUse, impure: bool) -> Self {
-        let harmless = !impure && leaves_nothing(statement, role_use);
-        match (role_use.is_reset_fully(), harmless) {
+        let is_pure = !impure && leaves_nothing(statement, role_use);
+        match (role_use.is_reset_fully(), is_pure) {
             (true, _) if may_create_settings(statement) => Self::Permanent,
             (true, true) => Self::Statements,
             (true, false) => Self::Everything,

@@ -60,7 +60,7 @@ impl StatementTask<'_> {
     }
 
     /// The mode of the transaction that the statement opens; `None` if it opens none.
-    pub(crate) fn begins(&self) -> Option<Mode> {
+    pub(crate) fn begin_mode(&self) -> Option<Mode> {
         match self.position {
             TransactionPosition::First(mode) => Some(mode),
             TransactionPosition::Alone | TransactionPosition::Within => None,

@@ -95,7 +95,7 @@ enum Position {
 
 impl<'a> KindReader<'a> {
     /// Processes the next token of the statement.
-    pub(super) fn see(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
+    pub(super) fn process(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         match self.position {
             Position::Leading => self.read_leading(token, previous),
             Position::Explain => self.explain(token, previous),
