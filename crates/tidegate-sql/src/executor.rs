@@ -260,8 +260,9 @@ pub enum Author {
 /// The result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The number of rows written, summed over the parameter sets; `None` for a statement that does
-    /// not write.
+    /// The number of rows written, summed over the parameter sets. `None` for a statement that does
+    /// not write, and for a `SELECT` that writes in its `WITH`, because PostgreSQL does not report
+    /// the number.
     pub affected_rows: Option<u64>,
 }
 

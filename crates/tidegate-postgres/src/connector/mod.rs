@@ -114,7 +114,7 @@ impl RoleConnector {
         &self.logins
     }
 
-    /// Terminates backends that do not react to a cancel request.
+    /// The terminator for backends that do not react to a cancel request.
     pub(crate) fn terminator(&self) -> &Arc<dyn BackendTerminator> {
         &self.terminator
     }

@@ -43,7 +43,8 @@ impl Connection {
                 Ok(completion) => return Ok(completion),
                 Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
                 Err(AttemptError::Stale(error)) => {
-                    // Nothing has run, so a second attempt with a new description is safe.
+                    // The statement has failed, or is a read whose rows have not reached the sink.
+                    // So a second attempt with a new description is safe.
                     self.forget(task);
                     if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());

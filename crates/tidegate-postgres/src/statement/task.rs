@@ -104,7 +104,8 @@ impl StatementTask<'_> {
 /// Why an attempt to run a statement failed.
 #[derive(Debug)]
 pub(crate) enum AttemptError {
-    /// The cached description was stale; the statement has not run.
+    /// The cached description was stale. The statement has failed, or is a read whose rows have not
+    /// reached the sink.
     Stale(Box<ServerError>),
     /// Any other error.
     Final(Error),
