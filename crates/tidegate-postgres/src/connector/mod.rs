@@ -19,7 +19,7 @@ pub use login_state::LOGIN_STATE;
 /// The credential with which a role logs in.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The password, for example from [`crate::role_password`].
+    /// The password, for example from [`crate::role_password()`].
     pub password: Secret,
     /// The startup parameters of the role's sessions.
     pub startup: StartupParameters,
