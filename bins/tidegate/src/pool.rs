@@ -233,7 +233,7 @@ impl MetricsSource for UserPool {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }
         let counters = &stats.counters;
-        let shared = self.postgres.user_executor().shared_reads();
+        let shared = self.postgres.user_executor().multiplexed_requests();
         for (event, help, count) in events(counters, shared) {
             let name = format!("tidegate_pool_{event}_total");
             write_metric(text, (&name, "counter"), help, count)?;

@@ -91,7 +91,7 @@ impl ExecutionFailure {
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
-        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
+        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_definition_changed());
         let error = Error::of_sql(error, context.principal, context.anonymous);
         match (error, root) {
             (Ok(error), root) if redefined => Self::Redefined(root, error),

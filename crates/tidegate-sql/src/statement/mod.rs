@@ -97,9 +97,8 @@ impl Statement {
     /// Parses `q`, a query that Tidegate generated around `expression`. The expression is stored in
     /// a database, for example as the condition of a policy, and is written as PostgreSQL prints it
     /// with an empty `search_path`. The statement has the purity of the expression, because the
-    /// rest of `q` leaves nothing in the session after the transaction. The statement always counts
-    /// as one that fills rows from parameters ([`Self::fills_rows`]), because the rest of `q` can
-    /// do so.
+    /// rest of `q` changes nothing in the session that outlasts the transaction.
+    /// [`Self::fills_rows`] is true, because the rest of `q` may fill rows from parameters.
     ///
     /// # Errors
     ///
