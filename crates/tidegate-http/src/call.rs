@@ -49,7 +49,7 @@ impl<B> fmt::Debug for Call<'_, B> {
     }
 }
 
-/// A response with status 200 and a JSON body.
+/// A response with status 200 and a JSON body. `cache` is the value of `Cache-Control`.
 pub fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);

@@ -135,8 +135,8 @@ async fn grant(
     Ok(context.redirect(&location))
 }
 
-/// Answers a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
-/// section 3.1.2.6).
+/// Handles a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
+/// section 3.1.2.6). Redirects the browser to the client with a code or an error.
 async fn silent(
     context: &PageContext<'_>,
     request: &AuthorizationRequest,
@@ -152,8 +152,9 @@ async fn silent(
     Ok(context.redirect(&location))
 }
 
-/// The query of an authorization request without the parameters that a sign-in satisfies. With
-/// these parameters, the page after the sign-in would require another sign-in.
+/// The query of an authorization request without `max_age` and `prompt`, except for
+/// `prompt=consent`. With these parameters, the page after the sign-in would require another
+/// sign-in. Without the scope `openid` they have no effect, and the query is returned unchanged.
 fn without_sign_in(query: &str, request: &AuthorizationRequest) -> String {
     if !request.scopes.has("openid") {
         return query.to_owned();

@@ -176,7 +176,8 @@ impl Compressed {
         }
     }
 
-    /// Compresses more input; `None` ends the stream. Returns the output that is ready.
+    /// Compresses more input; `None` ends the stream. Returns the output that is ready, which may
+    /// be empty.
     fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,

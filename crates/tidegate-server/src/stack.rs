@@ -93,7 +93,7 @@ where
     }
 }
 
-/// The layers that see every request and every response.
+/// The outermost layers, through which every request and every response passes.
 async fn observed<B>(app: &App, peer: Peer, mut request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
@@ -148,7 +148,8 @@ where
     response
 }
 
-/// The layers that change the representation of a document.
+/// The layers that shorten a response: they omit a document that the client already has, compress
+/// the body, or remove it for `HEAD`.
 async fn negotiated<B>(
     app: &App,
     peer: Peer,
@@ -225,7 +226,8 @@ where
             _ => failure.into_rest(&origin),
         }
     });
-    // The token of `/metrics` is a setting, and no authorization server issues it.
+    // Routes for operators are excluded, because the token of `/metrics` is a setting, and no
+    // authorization server issues it.
     if let Ok(route) = route
         && route.properties().access != Access::Operator
     {
@@ -329,7 +331,8 @@ fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;
     }
-    // The length of a 304 would be that of the document (RFC 9110, section 8.6), so none is set.
+    // In a 304, `Content-Length` would have to be the length of the omitted document (RFC 9110,
+    // section 8.6), so it is not set.
     let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
     if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
         response.headers_mut().insert(CONTENT_LENGTH, size.into());

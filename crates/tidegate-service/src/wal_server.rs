@@ -27,7 +27,7 @@ pub struct PrimaryWal(WalConnection);
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 
-/// Why a server cannot answer reads as a standby.
+/// Why a server cannot be used as a standby for reads.
 #[derive(Debug, thiserror::Error)]
 pub enum StandbyFault {
     /// The server cannot be reached.

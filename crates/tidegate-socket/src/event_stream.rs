@@ -181,7 +181,7 @@ struct StreamToken {
     expires: Instant,
 }
 
-/// The state of a stream. A stream has the events of one subscription.
+/// The state of an event stream, which sends the events of one subscription.
 struct Events {
     app: App,
     receiver: EventReceiver,

@@ -286,7 +286,7 @@ fn message_id(message: &str) -> Option<String> {
     call.get("id").map(ToString::to_string)
 }
 
-/// The context of an error on a socket, for log lines.
+/// The context of the log line for an error on a socket.
 pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Context<'a> {
     let login = caller.and_then(Caller::login);
     Context {

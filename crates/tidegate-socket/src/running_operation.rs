@@ -1,5 +1,5 @@
-//! An operation or a subscription that runs on a socket under an id, and how its events are
-//! written.
+//! The operations and subscriptions that run on a socket under an id, and the messages with their
+//! events.
 
 use std::sync::{Arc, OnceLock};
 

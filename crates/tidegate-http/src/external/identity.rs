@@ -250,8 +250,8 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The id of a person: the name of the issuer, a colon and the subject. The name of a user has no
-/// colon, so it cannot be such an id, and no other issuer can issue a token with this id.
+/// The id of a member: the name of the issuer, a colon and the subject. No user has such an id,
+/// because the names of users contain no colon. No other issuer can issue a token with this id.
 fn member_id(token: &ExternalToken) -> String {
     format!("{}:{}", token.issuer.record().name, token.token.subject)
 }

@@ -136,8 +136,11 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, and
-/// members of groups may not define methods.
+/// The caller, if it may define methods.
+///
+/// # Errors
+///
+/// 403 for the default user, which anonymous callers share, and for members of groups.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     user.require_own_role()?;
     if user.claims.shared {

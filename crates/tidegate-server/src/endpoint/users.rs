@@ -23,9 +23,12 @@ use tidegate_http::request_body::BodyError;
 use view::UserView;
 
 const BASE: &str = "/api/v4/users";
-/// The caller, and the interface that manages users on its behalf.
+
+/// Manages the users of the caller's tenant.
 struct UserAdmin {
+    /// The management of users. Its audit events name the caller as the actor.
     accounts: Accounts,
+    /// The caller.
     user: User,
 }
 
