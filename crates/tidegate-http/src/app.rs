@@ -174,7 +174,7 @@ impl App {
         &self.0.catalogs
     }
 
-    /// The issuer, which gives and checks tokens.
+    /// The service's own issuer, which issues, checks and revokes tokens.
     pub fn issuer(&self) -> &Issuer {
         &self.0.issuer
     }

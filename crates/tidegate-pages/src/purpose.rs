@@ -16,7 +16,7 @@ pub(super) struct Purpose<'a> {
     pub(super) again: bool,
     /// The user name with which the form is filled in, if a certain user is expected to sign in.
     pub(super) username: Option<&'a str>,
-    /// The URL to which the browser finally goes; `None` if it is `back`.
+    /// The URL to which the browser finally goes; `None` if it is `page`.
     pub(super) returns_to: Option<&'a str>,
     /// The sign-up page, if sign-up is allowed.
     pub(super) sign_up: Option<&'a str>,

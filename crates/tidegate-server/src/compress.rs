@@ -1,5 +1,5 @@
-//! Compresses responses of at least 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that
-//! accept one of them.
+//! Compresses responses of more than 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients
+//! that accept one of them.
 
 use std::io::{self, Write};
 use std::pin::Pin;

@@ -132,14 +132,14 @@ where
     if let Some(refusal) = admission::refuse_host(&request) {
         return refusal;
     }
-    // CORS is outside of all other layers that refuse requests, because the scripts of browsers
+    // CORS is outside of the remaining layers that refuse requests, because the scripts of browsers
     // must be able to read the responses of these layers.
     let grant = match admission::check_origin(app, &request) {
         ControlFlow::Continue(grant) => grant,
         ControlFlow::Break(response) => return response,
     };
-    // The size of the head is checked before any header is read. Over HTTP/1.1, the parser enforces
-    // the limit.
+    // The size of the head is checked before the other headers are read. Over HTTP/1.1, the parser
+    // enforces the limit.
     let mut response = match admission::refuse_head(&request) {
         Some(refusal) => refusal,
         None => negotiated(app, peer, route, request).await,

@@ -186,7 +186,8 @@ pub(crate) fn predicate(
 
 impl RequestedSubscription {
     /// Starts the subscription. The first delivery in the queue of `sender` is the acknowledgement.
-    /// `after` is the text of the cursor after which the subscription resumes; `None` to start now.
+    /// `tag` identifies the subscription in deliveries. `after` is the text of the cursor after
+    /// which the subscription resumes; `None` to start now.
     pub(crate) async fn subscribe(
         self,
         app: &App,

@@ -198,7 +198,7 @@ impl Identities {
 }
 
 /// Whether a name in a token may be the name of a user or a group. The owner is excluded, so that
-/// no token of an external issuer can be the owner's.
+/// no token of an external issuer can identify the owner.
 fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }

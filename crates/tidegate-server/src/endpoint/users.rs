@@ -137,8 +137,8 @@ where
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // The changes are applied even after an error, because the users before the failed user
-            // have changed.
+            // This is also called after an error, because the users before the failed one have
+            // changed.
             admin.apply(call.app).await?;
             changed?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)

@@ -302,8 +302,8 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for CountedIo<I> {
         let new = &buf.filled()[before..];
         if !new.is_empty() {
             let read = self.activity.read.fetch_add(new.len() as u64, Relaxed);
-            // No HTTP/1 request begins like this, so these bytes are the preface of HTTP/2 (RFC
-            // 9113, section 3.4).
+            // These are the first bytes of the preface of HTTP/2 (RFC 9113, section 3.4). No method
+            // of HTTP/1 begins with them.
             if read == 0 && new.starts_with(b"PRI") {
                 self.activity.http2.store(true, Relaxed);
             }

@@ -1,5 +1,5 @@
-//! Names the resource metadata in `WWW-Authenticate`, so that a client that knows only the address
-//! of the API finds the authorization server (RFC 9728, section 5.1).
+//! Adds the URL of the resource metadata to `WWW-Authenticate`, so that a client that knows only
+//! the URL of the API finds the authorization server (RFC 9728, section 5.1).
 
 use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
