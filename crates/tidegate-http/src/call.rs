@@ -14,7 +14,7 @@ use crate::forwarded::Peer;
 use crate::report::{Context, Subject};
 
 /// The value of `Cache-Control` for documents that clients may cache for five minutes.
-pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+pub const CACHE_FIVE_MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// A request as it is passed to endpoints.
 pub struct Call<'a, B> {

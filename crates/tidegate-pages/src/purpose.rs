@@ -9,7 +9,7 @@ pub(super) struct Purpose<'a> {
     /// The database whose users may sign in; `None` if users of any database may.
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
-    pub(super) back: &'a str,
+    pub(super) page: &'a str,
     /// The URL to which the browser goes after the sign-in.
     pub(super) next: &'a str,
     /// Whether even a person who is already signed in must sign in again.
@@ -23,13 +23,13 @@ pub(super) struct Purpose<'a> {
 }
 
 impl<'a> Purpose<'a> {
-    /// The sign-in for a page of this service at the URL `back`.
-    pub(super) fn own_page(back: &'a str) -> Self {
+    /// The sign-in for a page of this service at the URL `page`.
+    pub(super) fn own_page(page: &'a str) -> Self {
         Self {
             client: None,
             database: None,
-            back,
-            next: back,
+            page,
+            next: page,
             again: false,
             username: None,
             returns_to: None,

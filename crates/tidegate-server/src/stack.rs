@@ -45,7 +45,7 @@ use observation::{Observation, PendingRequest};
 const LONGEST_REQUEST_ID: usize = 128;
 /// The value of `Strict-Transport-Security`. It has no `includeSubDomains`, because subdomains may
 /// belong to other services.
-const MAX_AGE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
@@ -231,10 +231,10 @@ where
     if let Ok(route) = route
         && route.properties().access != Access::Operator
     {
-        resource_metadata::name(app, &mut response);
+        resource_metadata::add_to_challenge(app, &mut response);
     }
     let mut subject = pending_request.into_subject();
-    replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
+    replica_reads::set_position(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response
@@ -275,7 +275,7 @@ fn is_acceptable_id(id: &HeaderValue) -> bool {
 fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
     if encrypted {
         let headers = response.headers_mut();
-        headers.insert(STRICT_TRANSPORT_SECURITY, MAX_AGE_YEAR);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS_ONE_YEAR);
     }
 }
 
