@@ -67,9 +67,9 @@ fn servers_for(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
     }
 }
 
-/// Sets `Tidegate-Position` in a response to the session, if the session has written within the
-/// last minute.
-pub fn announce(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
+/// Sets `Tidegate-Position` in a response, if the session that `session` identifies has written
+/// within the last minute.
+pub fn set_position(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
     if app.replica_reads().is_none() {
         return;
     }

@@ -125,16 +125,20 @@ impl Permit {
     pub async fn run(
         &self,
         executor: &dyn Executor,
-        who: &Principal,
+        principal: &Principal,
         statement: &BoundStatement,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         if self.slot.is_none() {
-            return executor.query(who, statement, &self.options, sink).await;
+            return executor
+                .query(principal, statement, &self.options, sink)
+                .await;
         }
         // A transaction of the mode `Snapshot` is read-only, so PostgreSQL itself refuses writes,
         // including writes in functions.
-        let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
+        let mut transaction = executor
+            .begin(principal, Mode::Snapshot, &self.options)
+            .await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;
         Ok(completion)

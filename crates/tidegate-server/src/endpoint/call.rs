@@ -185,8 +185,8 @@ impl ResponseParts<'_> {
         Ok(with(response, errors))
     }
 
-    /// The rows of one call, sent while the statement runs. An error before the first row gets a
-    /// JSON-RPC response.
+    /// The rows of one call, sent while the statement runs. The response to an error that occurs
+    /// before the first bytes are sent is a JSON-RPC response.
     async fn rows(
         &self,
         call: &tidegate_rpc::Call<'_>,

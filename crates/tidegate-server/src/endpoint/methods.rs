@@ -31,7 +31,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let needed = of_method(&call.head.method);
+    let needed = needed_scope(&call.head.method);
     let user = user(call.app, call.head, call.subject, needed).await?;
     if call.head.method == Verb::POST {
         let body = read(call.app, call.head, call.body, &user).await?;
@@ -50,7 +50,7 @@ where
     let Call {
         app, head, body, ..
     } = call;
-    let user = user(app, head, call.subject, of_method(&head.method)).await?;
+    let user = user(app, head, call.subject, needed_scope(&head.method)).await?;
     let names: Vec<&str> = names.split(',').collect();
     let (methods, tenant) = (app.methods(), &user.login.database);
     match head.method {
@@ -112,7 +112,7 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiE
 
 /// The scope that a request needs. To read methods, a caller needs `methods`. To change them, it
 /// needs `admin`, because a caller who can define methods can run any SQL.
-fn of_method(verb: &Verb) -> Scope {
+fn needed_scope(verb: &Verb) -> Scope {
     if verb == Verb::GET || verb == Verb::HEAD {
         Scope::Methods
     } else {
@@ -136,8 +136,11 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, and
-/// members of groups may not define methods.
+/// The caller, if it may define methods.
+///
+/// # Errors
+///
+/// 403 for the default user, which anonymous callers share, and for members of groups.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     user.require_own_role()?;
     if user.claims.shared {

@@ -39,7 +39,7 @@ where
     B::Error: Into<BodyError>,
 {
     let tokens = respond(call, TokenRequest::parse, Issuer::token).await?;
-    Ok(secret(tokens.to_json()))
+    Ok(uncached(tokens.to_json()))
 }
 
 /// Handles `POST /api/v4/oauth/guest`, which issues a token of the default user.
@@ -49,7 +49,7 @@ where
     B::Error: Into<BodyError>,
 {
     let tokens = respond(call, GuestRequest::parse, Issuer::guest).await?;
-    let mut response = secret(tokens.to_json());
+    let mut response = uncached(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -63,7 +63,7 @@ where
     let codes = respond(call, DeviceRequest::parse, |issuer, request, address| {
         issuer.authorize_device(request, address, "/device")
     });
-    Ok(secret(codes.await?.to_json()))
+    Ok(uncached(codes.await?.to_json()))
 }
 
 /// Handles `POST /api/v4/oauth/revoke` (RFC 7009).
@@ -73,7 +73,7 @@ where
     B::Error: Into<BodyError>,
 {
     respond(call, TokenManagementRequest::parse, Issuer::revoke).await?;
-    Ok(secret("{}".to_owned()))
+    Ok(uncached("{}".to_owned()))
 }
 
 /// Handles `POST /api/v4/oauth/introspect` (RFC 7662).
@@ -83,7 +83,7 @@ where
     B::Error: Into<BodyError>,
 {
     let reported = respond(call, TokenManagementRequest::parse, Issuer::introspect).await?;
-    Ok(secret(reported.to_json()))
+    Ok(uncached(reported.to_json()))
 }
 
 /// Decodes a request, and returns the issuer's response to it. The timeout is long, because
@@ -166,7 +166,7 @@ fn is_basic(authorization: &str) -> bool {
 }
 
 /// A response with status 200 and a body that must not be cached (RFC 6749, section 5.1).
-fn secret(body: String) -> Response<Body> {
+fn uncached(body: String) -> Response<Body> {
     let mut response = json(body, NO_STORE);
     response
         .headers_mut()
