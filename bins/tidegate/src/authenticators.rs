@@ -95,9 +95,10 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates the functions that return claims in a tenant's database, and corrects the values
-    /// that these functions return for `users`. If the functions cannot be created, logs the first
-    /// failure for the database.
+    /// Creates, in a tenant's database, the functions that return claims. Then corrects the stored
+    /// identities that differ from those of `users`, and deletes those of roles that no user has.
+    /// If the database does not allow the functions, logs this once, and logs it again only if the
+    /// functions existed in between.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

@@ -111,7 +111,8 @@ impl Issuer {
         audience.is_some_and(|found| found.iter().any(|one| self.settings.audience.contains(one)))
     }
 
-    /// Checks the claims of a token whose signature is valid.
+    /// Checks the issuer and the audience of a token whose signature is valid, and reads its other
+    /// claims. Does not compare its times with the clock; see [`Self::check_times`].
     fn read_claims(
         &self,
         claims: Map<String, Value>,

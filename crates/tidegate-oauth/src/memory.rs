@@ -114,9 +114,13 @@ impl IssuerStore for MemoryStore {
     fn sessions_of_user<'a>(
         &'a self,
         key: &'a UserKey,
+        client_id: Option<&'a str>,
         now: Timestamp,
     ) -> StoreFuture<'a, Vec<Session>> {
-        done(self.step(|tables| tables.sessions_where(now, |session| session.user == *key)))
+        let is_listed = |session: &Session| {
+            session.user == *key && client_id.is_none_or(|client| session.client_id == client)
+        };
+        done(self.step(|tables| tables.sessions_where(now, is_listed)))
     }
 
     fn present_refresh_token(

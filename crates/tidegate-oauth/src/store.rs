@@ -223,10 +223,12 @@ pub trait IssuerStore: IdentityStore {
         session: &'a Session,
     ) -> StoreFuture<'a, bool>;
 
-    /// A user's sessions that are alive at `now`, the most recently used first.
+    /// A user's sessions that are alive at `now`, the most recently used first: those of the client
+    /// `client_id`, or of all clients if it is `None`. A store may return only the first 1000.
     fn sessions_of_user<'a>(
         &'a self,
         key: &'a UserKey,
+        client_id: Option<&'a str>,
         now: Timestamp,
     ) -> StoreFuture<'a, Vec<Session>>;
 }

@@ -143,7 +143,7 @@ impl IssuerStore for Unsteady {
         poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<DevicePoll>;
         decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
         redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
-        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
+        sessions_of_user(key: &'a UserKey, client_id: Option<&'a str>, now: Timestamp) -> Vec<Session>;
         claim_master_key(fingerprint: &'a str) -> String;
         client(id: &'a str) -> Option<Client>;
         clients(database: &'a str) -> Vec<Client>;
@@ -272,7 +272,7 @@ async fn a_member_who_is_dropped_or_disabled_while_it_signs_in_gets_no_token() {
         assert_eq!(error.code(), "invalid_grant");
         let open = store
             .inner
-            .sessions_of_user(&mia.key, api.ports.clock.now());
+            .sessions_of_user(&mia.key, None, api.ports.clock.now());
         assert!(open.await.unwrap().is_empty());
     }
 }
@@ -293,7 +293,7 @@ async fn a_user_who_is_converted_while_it_signs_in_gets_a_token_of_its_new_kind(
         // The session of the previous kind has ended, and only the new one is left.
         let open = store
             .inner
-            .sessions_of_user(&member.key, api.ports.clock.now());
+            .sessions_of_user(&member.key, None, api.ports.clock.now());
         let open: Vec<_> = open.await.unwrap().iter().map(|open| open.id).collect();
         assert_eq!(open, [claims.session]);
         drop(

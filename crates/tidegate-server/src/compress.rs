@@ -111,9 +111,10 @@ impl Encoder {
 pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>) {
     // A 304 must have the same `Vary` as the 200 would have (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
-    // Pages are not compressed. A page contains a secret, and text that an attacker may choose, and
-    // the compressed length of both would reveal the secret (the attack BREACH). Events are not
-    // compressed, because they must be sent without delay, but an encoder would buffer them.
+    // HTML is not compressed. The sign-in pages contain a secret (the form token) beside text that
+    // an attacker may choose, so the compressed length could reveal the secret (the attack BREACH).
+    // Events are not compressed, because they must be sent without delay, and an encoder would
+    // buffer them.
     let kind = response
         .headers()
         .get(CONTENT_TYPE)

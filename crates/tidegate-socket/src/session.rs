@@ -303,7 +303,7 @@ impl Session {
         if self.missed_pongs >= 2 {
             return Err(CloseReason::disconnected());
         }
-        // At [`MAX_OPERATIONS`] no message is read, so a missing pong does not count.
+        // While `MAX_OPERATIONS` operations run, no message is read, so a missing pong does not count.
         if self.operations.len() < MAX_OPERATIONS {
             self.missed_pongs += 1;
         }

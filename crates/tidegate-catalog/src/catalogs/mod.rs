@@ -180,8 +180,10 @@ impl CatalogCache {
         self.reload(database, Comparison::Always, options).await
     }
 
-    /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster. The
-    /// caller must compare them with [`load::roles`] whenever they may have changed.
+    /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster.
+    /// When roles may have changed, the calling function must compare them with [`load::roles`]. If
+    /// roles were only added, it must call [`CatalogCache::roles_added`]; after any other change,
+    /// [`CatalogCache::watch`] for each database.
     ///
     /// # Errors
     ///

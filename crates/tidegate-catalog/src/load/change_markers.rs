@@ -26,7 +26,7 @@ pub struct ChangeMarker {
 /// The markers of a cluster's roles and of the definitions in its databases.
 #[derive(Clone, Debug)]
 pub struct ChangeMarkers {
-    /// The marker of roles, memberships, databases and settings of roles.
+    /// The marker of roles, memberships and databases, and of the settings of roles and databases.
     pub roles: ChangeMarker,
     databases: HashMap<String, String>,
 }

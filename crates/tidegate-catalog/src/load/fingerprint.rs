@@ -32,7 +32,8 @@ static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// The state of the cluster's roles at the time of a comparison.
+/// What is remembered of the cluster's roles, and of the schema privileges in one database, to find
+/// out at the next comparison what has changed ([`RolesChange`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// A text that changes when a role or a membership changes.

@@ -37,8 +37,8 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// The property that all callers of this evaluator have in common besides the role: none, the
-    /// claims, or the identity.
+    /// What the callers who share this evaluator have in common besides the role: nothing, the
+    /// claims, or everything on which a policy can depend ([`Identity`]).
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,

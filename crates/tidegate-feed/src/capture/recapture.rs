@@ -21,8 +21,10 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // `captured.since` can be later than before for two reasons. The table was released in the
-    // meantime, which is a gap. Or more kinds of changes are captured now, which is no gap.
+    // `captured.since` can be later than `known.captured.since` without a gap only because more
+    // kinds of changes are captured now. Otherwise changes may be missing: for example, the table
+    // was released, its partitions changed, or another change log was opened
+    // ([`Captures::reset_positions`]).
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {

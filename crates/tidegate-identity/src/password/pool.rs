@@ -109,8 +109,8 @@ impl Pool {
 const NICE: i32 = 5;
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux the niceness applies to the thread (nice(2)). If the change is refused, hashing
-    // works too, but takes more CPU time from requests.
+    // On Linux, this sets the niceness of this thread only (nice(2)). If it fails, hashing still
+    // works, but takes more CPU time from requests.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
     while let Some(job) = next_job(jobs) {

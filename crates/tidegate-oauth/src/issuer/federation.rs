@@ -28,7 +28,8 @@ pub enum LoginOutcome {
 pub struct ProviderCallback<'a> {
     /// The query parameters of the callback, with the provider's result.
     pub response: &'a Parameters,
-    /// The browser's cookie.
+    /// The browser's cookie. It must be the cookie with which the login began, so that no other
+    /// browser can complete the login.
     pub cookie: &'a Secret,
     /// The signed-in browser, if any.
     pub browser: Option<&'a Browser>,

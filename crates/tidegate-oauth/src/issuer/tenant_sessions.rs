@@ -36,7 +36,7 @@ impl Issuer {
                 .await?);
         };
         let key = UserKey::new(&caller.database, name);
-        let mut sessions = self.ports.store.sessions_of_user(&key, now).await?;
+        let mut sessions = self.ports.store.sessions_of_user(&key, None, now).await?;
         sessions.truncate(MAX_LISTED as usize);
         Ok(sessions)
     }

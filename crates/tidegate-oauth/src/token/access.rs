@@ -32,10 +32,9 @@ pub struct Claims {
     pub member: Option<Box<MemberClaims>>,
     /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
-    /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role
-    /// of this user. Tokens of other users do not have the claim `shared`. A user's sessions end
-    /// when it becomes or stops being the default user, so the claim is true as long as the token
-    /// is valid.
+    /// Whether the user is the tenant's default user (`shared`), whose role anonymous callers
+    /// share. Tokens of other users do not have the claim. When a user becomes or stops being the
+    /// default user, its sessions end, so a valid token never has an outdated value.
     pub shared: bool,
     /// The scopes of the token (`scope`).
     pub scopes: Scopes,

@@ -132,7 +132,8 @@ pub(crate) struct Child {
     pub(crate) table: usize,
     /// The range of the key columns among the expressions of the program.
     pub(crate) key: Range<usize>,
-    /// The index of the child level.
+    /// The index of the child level in the list of the levels of the root field. Each level comes
+    /// after its parent in this list.
     pub(crate) level: usize,
     /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,

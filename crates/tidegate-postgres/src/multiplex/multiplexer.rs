@@ -109,7 +109,7 @@ impl RequestGroup {
     }
 }
 
-/// Counts a request as running in its group. Dropping the guard ends the count.
+/// Counts a request in its group until it is dropped.
 pub(crate) struct InFlightGuard {
     group: Arc<RequestGroup>,
     /// How many other requests of the group were running when this one arrived.

@@ -139,7 +139,7 @@ fn streamed(head: &Parts) -> Option<OutputFormat> {
     wanted.streams().then_some(wanted)
 }
 
-/// The parts of a request from which its response is built.
+/// What the response to a call is built from.
 struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,

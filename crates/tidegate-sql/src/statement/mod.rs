@@ -192,8 +192,8 @@ impl Statement {
         self.names_login
     }
 
-    /// Converts PostgreSQL's position in [`text`](Self::text) into the position in the caller's
-    /// text. Both count characters from 1.
+    /// Converts the position that PostgreSQL reports with an error, which is a position in
+    /// [`text`](Self::text), into a position in the caller's text. Both count characters from 1.
     pub fn caller_position(&self, position: u32) -> u32 {
         let before = usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX);
         let offset = self

@@ -338,8 +338,9 @@ impl IssuerStore for PgOauthStore {
     fn sessions_of_user<'a>(
         &'a self,
         key: &'a UserKey,
+        client_id: Option<&'a str>,
         now: Timestamp,
     ) -> StoreFuture<'a, Vec<Session>> {
-        step(sessions::of_user(&self.database, key, now))
+        step(sessions::of_user(&self.database, key, client_id, now))
     }
 }

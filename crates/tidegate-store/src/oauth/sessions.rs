@@ -84,6 +84,7 @@ static OF_USER: Query = Query::new(
      expires_at, closes_at, scope, \
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and user_name = :name and ended_at is null \
+       and (:client::text is null or client_id = :client::text) \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit 1000",
 );
@@ -131,9 +132,10 @@ pub(super) fn session_values<'a>(
 pub(super) async fn of_user(
     database: &Database,
     key: &UserKey,
+    client_id: Option<&str>,
     now: Timestamp,
 ) -> Result<Vec<Session>> {
-    let values: [Argument<'_>; 3] = [&key.database, &key.name, &now];
+    let values: [Argument<'_>; 4] = [&key.database, &key.name, &client_id, &now];
     database.rows(&OF_USER, &values, read).await
 }
 

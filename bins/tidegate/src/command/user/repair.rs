@@ -20,7 +20,8 @@ struct LoginToRepair {
     shared: bool,
 }
 
-/// Repairs the logins of one user, of all users of a tenant, or of all users of all tenants.
+/// Repairs the login of one user, or all logins of one tenant or of all tenants: those of users,
+/// authenticators and groups.
 pub(super) async fn run(
     service: &Service,
     database: Option<String>,
