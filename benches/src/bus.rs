@@ -37,6 +37,17 @@ struct Round {
     p99: f64,
 }
 
+/// The rounds of each kind.
+#[derive(Default)]
+struct Rounds {
+    /// One node with the sockets of one node.
+    alone: Vec<Round>,
+    /// One node with the sockets of all nodes.
+    all: Vec<Round>,
+    /// Three nodes with a bus.
+    shared: Vec<Round>,
+}
+
 /// Measures three nodes and one node, alternately, and prints the medians. Does nothing if only
 /// other cases are selected.
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
@@ -59,10 +70,17 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         cluster,
         others,
     };
-    let (mut alone, mut shared) = (Vec::new(), Vec::new());
+    // One node with as many sockets as three nodes, to which each change is sent as often.
+    let all = Load {
+        sockets: case.load.sockets * NODES,
+        events: case.load.events * NODES,
+        ..case.load
+    };
+    let mut rounds = Rounds::default();
     for _ in 0..ROUNDS {
-        shared.push(case.round(NODES, true).await?);
-        alone.push(case.round(1, false).await?);
+        rounds.shared.push(case.round(case.load, NODES, true).await?);
+        rounds.alone.push(case.round(case.load, 1, false).await?);
+        rounds.all.push(case.round(all, 1, false).await?);
     }
     println!(
         "\n{NAME}: {DATABASES} databases with subscribers, {} changes/s offered in one of them, \
@@ -70,7 +88,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
          rounds of {} s in turn\n",
         case.load.rate, case.load.seconds
     );
-    table::print(&alone, &shared);
+    table::print(&rounds);
     Ok(())
 }
 
@@ -91,8 +109,8 @@ struct Case {
 }
 
 impl Case {
-    /// Starts `count` nodes, measures them, and stops them.
-    async fn round(&self, count: usize, has_bus: bool) -> Result<Round> {
+    /// Starts `count` nodes, measures them under `load`, and stops them.
+    async fn round(&self, load: Load, count: usize, has_bus: bool) -> Result<Round> {
         self.walsenders(0).await?;
         let mut nodes = Vec::new();
         for number in 0..count {
@@ -100,7 +118,7 @@ impl Case {
             nodes.push(self.cluster.node(&name, has_bus).await?);
         }
         let nodes: Vec<&Node> = nodes.iter().collect();
-        let sockets = self.load.open(&self.cluster, &nodes).await?;
+        let sockets = load.open(&self.cluster, &nodes).await?;
         let mut idle = Vec::new();
         for node in &nodes {
             for tenant in &self.others {
@@ -112,8 +130,8 @@ impl Case {
             }
         }
         self.walsenders(DATABASES).await?;
-        let idle = self.load.idle(&self.cluster, &nodes).await?;
-        let usage = self.load.measure(&self.cluster, &nodes, &sockets).await?;
+        let idle = load.idle(&self.cluster, &nodes).await?;
+        let usage = load.measure(&self.cluster, &nodes, &sockets).await?;
         let mut latencies: Vec<i64> = Vec::new();
         for sockets in &sockets {
             latencies.extend(&sockets.received().latencies);

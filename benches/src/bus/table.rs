@@ -1,6 +1,6 @@
 //! The table that compares the rounds of three nodes with the rounds of one node.
 
-use super::{DATABASES, Round};
+use super::{DATABASES, Round, Rounds};
 use crate::model::load::Usage;
 use crate::statistics::{median, ratio};
 
@@ -91,15 +91,20 @@ impl Round {
     }
 }
 
-/// Prints the medians of both kinds of rounds as a table in Markdown.
-pub(super) fn print(alone: &[Round], shared: &[Round]) {
-    println!("| | one node without a bus | three nodes with a bus | aim |");
-    println!("| --- | ---: | ---: | --- |");
+/// Prints the medians of each kind of rounds as a table in Markdown. The aims compare three nodes
+/// with one node that has the sockets of one.
+pub(super) fn print(rounds: &Rounds) {
+    println!(
+        "| | one node without a bus | the same with 3,000 sockets, three events a change \
+         | three nodes with a bus | aim |"
+    );
+    println!("| --- | ---: | ---: | ---: | --- |");
     for (name, measure, aim) in ROWS {
         let of = |rounds: &[Round]| median(rounds.iter().map(measure).collect());
-        let (alone, shared) = (of(alone), of(shared));
+        let (alone, all, shared) = (of(&rounds.alone), of(&rounds.all), of(&rounds.shared));
         let aim = aim.text(alone, shared);
-        println!("| {name} | {} | {} | {aim} |", short(alone), short(shared));
+        let values = [alone, all, shared].map(short).join(" | ");
+        println!("| {name} | {values} | {aim} |");
     }
 }
 
