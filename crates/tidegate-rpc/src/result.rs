@@ -1,7 +1,7 @@
 //! Writes the results of calls row by row.
 
 use bytes::BytesMut;
-use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_sql::{Completion, Flow, Result, RowSink};
 use tidegate_values::output::{column_names, shown_type};
 use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
@@ -114,10 +114,6 @@ impl RowSink for ResultSink<'_> {
         self.out.check()?;
         Ok(Flow::Continue)
     }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }
 
 /// The sink for the rows of a notification. It discards the rows, because a notification has no
@@ -131,10 +127,6 @@ impl RowSink for Discard {
 
     fn row(&mut self, _: RawRow<'_>) -> Result<Flow> {
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 
