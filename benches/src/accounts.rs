@@ -45,7 +45,7 @@ pub(crate) struct BenchTenant {
 #[derive(Debug)]
 pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 
-/// The result of creating users.
+/// The result of [`BenchTenant::users`].
 #[derive(Debug)]
 pub(crate) struct Made {
     /// The users, each with an access token.

@@ -128,7 +128,7 @@ async fn past_service(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// The pause after a definition, because the service may still be loading the schema.
+/// The pause after a definition. During this time the service loads the changed schema.
 const RELOAD_PAUSE: Duration = Duration::from_secs(2);
 
 /// The seconds of CPU that the service and PostgreSQL have used.

@@ -3,8 +3,8 @@
 //!
 //! pgbench sends what the service sends for a read of a member: the statement that seals the
 //! member's claims and the read by key, in one pipeline, which is one transaction. pgbench does not
-//! log in as a group. The functions accept the seal all the same, because they check the key, the
-//! backend and the transaction.
+//! log in as the role of a group. The functions of claims accept the seal nevertheless, because a
+//! seal depends on the key, the backend and the transaction, and not on the role.
 
 use tidegate_postgres::{CLAIMS_GENERATION, SET_CLAIMS};
 
@@ -17,7 +17,8 @@ use crate::{Result, process};
 const NAME: &str = "policy by claims";
 /// The number of rows of each table.
 const ROWS: u32 = 20_000;
-/// The aim: at most this many microseconds more than with a constant.
+/// The aim: the policy by claims takes fewer than this many microseconds more than the policy with
+/// a constant.
 const AIM: f64 = 10.0;
 /// The tables, and the condition of the policy of each.
 const TABLES: [(&str, Option<&str>); 3] = [
@@ -75,7 +76,8 @@ fn report(medians: &[f64], arguments: &Arguments) {
     }
 }
 
-/// One connection that runs one transaction, or transactions for as long as `time` says.
+/// The parameters of a short run of pgbench on one connection. Callers set the script, and some set
+/// a longer time.
 fn one_transaction() -> Floor {
     Floor {
         script: String::new(),
@@ -118,7 +120,7 @@ fn read(table: usize) -> String {
     format!("{seal};\nselect id, title from bench_policy_{table} where id = :id;\n")
 }
 
-/// Fails if the read returns no row: `\gset` needs one.
+/// Fails if the read returns no row, because `\gset` fails without a row.
 async fn check(service: &Service, begin: &str, table: usize) -> Result<()> {
     let read = read(table);
     let read = read.trim_end().trim_end_matches(';');

@@ -83,7 +83,7 @@ async fn main() -> Result<ExitCode> {
     claims_policy::run(&service, &arguments).await?;
     foreign_token::run(&arguments).await?;
     if !arguments.quick {
-        others(&service, &arguments, &shapes).await?;
+        cases_without_floor(&service, &arguments, &shapes).await?;
     }
     if arguments.page_sign_ups > 0 {
         let rows = arguments.judged_rows();
@@ -180,7 +180,11 @@ async fn people(
 }
 
 /// Runs the cases without a floor.
-async fn others(service: &Service, arguments: &Arguments, shapes: &[Shape]) -> Result<()> {
+async fn cases_without_floor(
+    service: &Service,
+    arguments: &Arguments,
+    shapes: &[Shape],
+) -> Result<()> {
     let only = arguments.only.as_deref();
     let time = arguments.slice() * arguments.slices();
     oauth::run(service, only, (arguments.connections(), time)).await?;

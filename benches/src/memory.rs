@@ -37,7 +37,7 @@ pub(crate) struct MemoryOfUsers<'a> {
     shape: &'a Shape,
     variant: &'a Variant,
     load: Load,
-    /// How long few requests are sent before the memory is read.
+    /// How long requests are sent at a low rate before the memory is read.
     calm: Duration,
 }
 
@@ -102,7 +102,8 @@ impl<'a> MemoryOfUsers<'a> {
         process::resident(self.service.server)
     }
 
-    /// Prints the memory with one user signed in, with all signed in, and after requests of all.
+    /// Prints three results of [`Self::measure`], in bytes: with one user signed in, with all
+    /// signed in, and after requests of all.
     pub(crate) fn print(&self, measured: [u64; 3]) {
         let [one, signed_in, asked] = measured.map(|bytes| bytes as f64 / f64::from(1 << 20));
         println!(

@@ -52,12 +52,12 @@ impl Node {
             address: ([127, 0, 0, 1], 0).into(),
             child,
         };
-        let listens = async || Ok(says(&log, "listening").and_then(|line| port(&line)));
+        let listens = async || Ok(line_with(&log, "listening").and_then(|line| port(&line)));
         let port = eventually(name, TIMEOUT, listens).await;
-        let port = port.map_err(|error| format!("{error}: {}", end(&log)))?;
+        let port = port.map_err(|error| format!("{error}: {}", last_lines(&log)))?;
         node.address.set_port(port);
         let ready = eventually(name, TIMEOUT, async || node.is_ready().await).await;
-        ready.map_err(|error| format!("{error}: {}", end(&log)))?;
+        ready.map_err(|error| format!("{error}: {}", last_lines(&log)))?;
         Ok(node)
     }
 
@@ -89,7 +89,7 @@ impl Drop for Node {
 }
 
 /// The first line with `text` in a log; `None` if there is none.
-pub(crate) fn says(log: &Path, text: &str) -> Option<String> {
+pub(crate) fn line_with(log: &Path, text: &str) -> Option<String> {
     let log = fs::read_to_string(log).ok()?;
     log.lines()
         .find(|line| line.contains(text))
@@ -103,7 +103,7 @@ fn port(line: &str) -> Option<u16> {
 }
 
 /// The last lines of a log.
-pub(crate) fn end(log: &Path) -> String {
+pub(crate) fn last_lines(log: &Path) -> String {
     let log = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(5)..].join("\n")

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// The rates of slices in which pgbench sent the requests; nothing else is known of these
-    /// slices.
+    /// The rates of the slices in which pgbench sent the requests. Only the rate of such a slice is
+    /// measured.
     rates: Vec<f64>,
     /// The number of requests that had an error response.
     pub(crate) failures: usize,

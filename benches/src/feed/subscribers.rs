@@ -166,7 +166,7 @@ impl Socket {
         let outcome = match polled {
             Poll::Ready(Ok(())) if filled == kept => Poll::Ready(Err("closed".to_owned())),
             Poll::Ready(Ok(())) => {
-                let (taken, ping) = take(&buffer[..filled], &mut received);
+                let (taken, ping) = count_frames(&buffer[..filled], &mut received);
                 self.partial.clear();
                 self.partial.extend_from_slice(&buffer[taken..filled]);
                 Poll::Ready(Ok(ping))
@@ -180,8 +180,9 @@ impl Socket {
     }
 }
 
-/// Counts complete frames. Returns the number of their bytes, and whether they contained a ping.
-fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
+/// Counts the messages in the complete frames of `bytes`. Returns the number of bytes of these
+/// frames, and whether one of them was a ping.
+fn count_frames(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
     let (mut at, mut ping, before) = (0, false, received.events);
@@ -193,7 +194,7 @@ fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
             9 => ping = true,
             1 if payload.starts_with(EVENT) => {
                 received.events += 1;
-                if let Some(sent) = clock(payload) {
+                if let Some(sent) = written_at(payload) {
                     let now = *now.get_or_insert_with(microseconds);
                     received.latencies.push(now - sent);
                 }
@@ -214,7 +215,7 @@ fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
 
 /// The value of the column `at`, if it is the first column in an event's row. The column is a
 /// bigint, so its digits are in quotes.
-fn clock(payload: &[u8]) -> Option<i64> {
+fn written_at(payload: &[u8]) -> Option<i64> {
     const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload
         .windows(COLUMN.len())

@@ -62,7 +62,7 @@ pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<
     Ok(())
 }
 
-fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
+fn show(writer: Writer, [none, nothing, all]: &[Vec<Round>; 3]) {
     let how = match writer.rate {
         Some(rate) => format!("{rate} transactions/s offered"),
         None => "flat out".to_owned(),
@@ -71,14 +71,14 @@ fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
         "\n{NAME}, {how}: {} clients, {ROUNDS} rounds of {SECONDS} s in turn, medians; without a \
          feed {:.0} transactions/s of {:.2} ms, {:.1} us of PostgreSQL's CPU each",
         writer.clients,
-        median_of(nobody, |round| round.rate),
-        median_of(nobody, |round| round.latency),
-        median_of(nobody, |round| round.database),
+        median_of(none, |round| round.rate),
+        median_of(none, |round| round.latency),
+        median_of(none, |round| round.database),
     );
     for (what, rounds) in [("wants nothing", nothing), ("wants everything", all)] {
         let ratios: Vec<f64> = rounds
             .iter()
-            .zip(nobody)
+            .zip(none)
             .map(|(on, off)| on.rate / off.rate)
             .collect();
         let each: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();

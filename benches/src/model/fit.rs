@@ -166,7 +166,8 @@ struct CostLine {
 }
 
 impl CostLine {
-    /// `of` returns the number of units in a run, and the seconds of CPU for them.
+    /// Computes the line through the runs `low` and `high`. `of` returns the number of units in a
+    /// run, such as changes, and the seconds of CPU for them.
     fn through(low: &Usage, high: &Usage, of: impl Fn(&Usage) -> (f64, f64)) -> Self {
         let each_second = |it: &Usage| {
             let (count, cpu) = of(it);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::node::{eventually, says};
+use crate::node::{eventually, line_with};
 use crate::service::send;
 use crate::{Result, process};
 
@@ -45,7 +45,7 @@ impl Nats {
         }
         for number in 0..SERVERS {
             let log = folder.join(format!("nats{number}.log"));
-            let ready = async || Ok(says(&log, "Server is ready").map(drop));
+            let ready = async || Ok(line_with(&log, "Server is ready").map(drop));
             eventually("nats-server is ready", Duration::from_secs(30), ready).await?;
         }
         Ok(nats)

@@ -17,10 +17,10 @@ const HEARTBEATS: f64 = 5.0;
 const WINDOW: f64 = 300.0;
 const SERVERS: f64 = 3.0;
 const MIB: f64 = 1_048_576.0;
-/// The share of a node's CPU, memory and connections that may be used.
-const MOST: f64 = 0.7;
+/// The maximum share of a node's CPU, memory and connections that the model lets a size use.
+const MAX_SHARE: f64 = 0.7;
 /// The maximum number of nodes that is tried.
-const MOST_NODES: u32 = 100;
+const MAX_NODES: u32 = 100;
 
 /// The resources that are needed, with a bus or without.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -73,11 +73,11 @@ pub(crate) fn nodes(size: &ModelSize, constants: &Constants, limits: &Limits) ->
         let has_bus = *nodes > 1;
         let node = Needs::of(size, constants, (*nodes, has_bus)).node;
         let needs = node.limited(limits);
-        needs.iter().all(|it| it.needed <= MOST * it.has)
+        needs.iter().all(|it| it.needed <= MAX_SHARE * it.has)
     };
     size.nodes
-        .or_else(|| (1..MOST_NODES).find(fits))
-        .unwrap_or(MOST_NODES)
+        .or_else(|| (1..MAX_NODES).find(fits))
+        .unwrap_or(MAX_NODES)
 }
 
 impl Needs {

@@ -1,4 +1,4 @@
-//! Measures what a read costs the primary if a replica answers it.
+//! Measures what a read costs the primary if the read runs on a replica.
 
 use super::standby::Standby;
 use super::{Cost, RATE, Reads, WARM_UP};
@@ -19,20 +19,22 @@ struct Slices {
 }
 
 impl Slices {
-    /// Microseconds for each read of the slice with many reads.
+    /// The average microseconds of CPU for each read of the slice with many reads.
     fn each(&self, cpu: fn(&Cost) -> f64) -> f64 {
         self.many.each(cpu(&self.many))
     }
 
-    /// Microseconds for each read by which the slice with many reads exceeds the slice with few.
+    /// The microseconds of CPU for each additional read: the CPU time by which the slice with many
+    /// reads exceeds the slice with few, divided by the difference of their numbers of reads.
     fn further(&self, cpu: fn(&Cost) -> f64) -> f64 {
         (cpu(&self.many) - cpu(&self.few)) * 1e6 / (self.many.reads - self.few.reads)
     }
 }
 
-/// Prints what a read costs without replicas and with two replicas. The primary also replicates,
-/// reports its position, and is asked from time to time whether definitions have changed. So two
-/// costs of a read are printed for it: one that includes this work, and that of a further read.
+/// Prints what a read costs without replicas and with two replicas. The primary also sends its WAL
+/// to the replicas, reports its position, and is polled for changed definitions. So two costs are
+/// printed for the primary: the average of a read, which includes this work, and the cost of each
+/// additional read.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",
@@ -58,14 +60,14 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
     reads.send(&node, (RATE, WARM_UP)).await?;
     let time = reads.arguments.slice();
     let (mut slices, mut total) = (Vec::new(), 0.0);
-    let before = answered(&node[0]).await?;
+    let before = replica_reads(&node[0]).await?;
     for _ in 0..reads.arguments.slices() {
         let few = reads.run(&node, standbys, (FEW, time)).await?;
         let many = reads.run(&node, standbys, (RATE, time)).await?;
         total += few.reads + many.reads;
         slices.push(Slices { few, many });
     }
-    let share = (answered(&node[0]).await? - before) / total;
+    let share = (replica_reads(&node[0]).await? - before) / total;
     // The median is used, because maintenance of PostgreSQL may fall into any slice.
     let middle = |value: &dyn Fn(&Slices) -> f64| median(slices.iter().map(value).collect());
     reads.row(&[
@@ -86,8 +88,8 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
     Ok(())
 }
 
-/// How many reads the replicas have answered.
-async fn answered(node: &Node) -> Result<f64> {
+/// The number of reads that have run on the replicas.
+async fn replica_reads(node: &Node) -> Result<f64> {
     let mut connection = Connection::open(node.address).await?;
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", node.address);
     let metrics = connection.ask(request.as_bytes()).await?.body;

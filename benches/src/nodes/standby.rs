@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::Result;
-use crate::node::{end, eventually};
+use crate::node::{eventually, last_lines};
 use crate::service::Service;
 
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -43,7 +43,7 @@ impl Standby {
         let standby = Self { url, child };
         let accepts = async || Ok(standby.accepts().await.then_some(()));
         let accepts = eventually(name, TIMEOUT, accepts).await;
-        accepts.map_err(|error| format!("{error}: {}", end(&log)))?;
+        accepts.map_err(|error| format!("{error}: {}", last_lines(&log)))?;
         Ok(standby)
     }
 

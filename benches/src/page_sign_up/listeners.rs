@@ -22,7 +22,7 @@ pub(super) struct Counts {
     pub(super) acknowledged: AtomicU32,
     /// Events of the listener's own row.
     pub(super) own: AtomicU32,
-    /// Events of other rows, other messages, and sockets and streams that have ended.
+    /// Events of other rows, messages of other kinds, and sockets and streams that have ended.
     pub(super) others: AtomicU32,
 }
 

@@ -13,8 +13,8 @@ pub(crate) enum Endpoint {
     Call,
     /// The statement is sent as text to `/api/v4/sql`.
     Sql,
-    /// pgbench sends the statement to PostgreSQL, without the service. One user sends it in
-    /// pipelines on few connections, many users on a connection each.
+    /// pgbench sends the statement to PostgreSQL, without the service. For one user, it sends
+    /// pipelines on few connections. For many users, each user has one connection.
     Pgbench,
 }
 

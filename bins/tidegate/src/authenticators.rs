@@ -17,7 +17,7 @@ use crate::service::Service;
 
 /// The interval between checks of the tenants for missing roles. The first check, at the start of
 /// the node, creates the roles that an older release did not create. Later checks are needed while
-/// nodes of an older release run: such nodes may revoke grants that their release does not know.
+/// nodes of an older release run: such nodes may revoke grants that only newer releases make.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.
@@ -42,8 +42,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Provides the roles and claims of all tenants at once and then at every interval, until the
-    /// future is dropped.
+    /// Provides the roles and claims of all tenants immediately and then at every interval, until
+    /// the future is dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,9 +95,10 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates the functions that return claims in a tenant's database, and corrects the values
-    /// that these functions return for `users`. If the functions cannot be created, logs the first
-    /// failure for the database.
+    /// Creates, in a tenant's database, the functions that return claims. Then corrects the stored
+    /// identities that differ from those of `users`, and deletes those of roles that no user has.
+    /// If the database does not allow the functions, logs this once, and logs it again only if the
+    /// functions existed in between.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

@@ -145,7 +145,7 @@ impl CatalogWatch {
     async fn tick(&mut self) {
         self.catalogs.tick();
         let watched: HashSet<_> = self.catalogs.watched().into_iter().collect();
-        let used = self.used();
+        let used = self.update_used();
         self.states
             .retain(|database, _| watched.contains(database) || used.contains(database));
         self.markers = self.read_markers(&watched).await;
@@ -206,8 +206,8 @@ impl CatalogWatch {
         let states = watched
             .iter()
             .filter_map(|database| Some((database, self.states.get(database)?)));
-        let others = states.clone().filter(|(_, state)| !is_notified(state));
-        let others = u32::try_from(others.count()).unwrap_or(u32::MAX);
+        let unnotified = states.clone().filter(|(_, state)| !is_notified(state));
+        let unnotified = u32::try_from(unnotified.count()).unwrap_or(u32::MAX);
         let is_due = |(database, state): &(&DatabaseName, &DatabaseState)| {
             let Some(marker) = self.marker(database) else {
                 return true;
@@ -216,7 +216,7 @@ impl CatalogWatch {
                 state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
                     && !state.last_check.is_current(&marker)
             } else {
-                state.last_check.is_due(&marker, others)
+                state.last_check.is_due(&marker, unnotified)
             }
         };
         let (no_connection, mut polled): (Vec<_>, HashSet<_>) = {
@@ -232,7 +232,7 @@ impl CatalogWatch {
 
     /// The databases in which statements have run recently. Must be called exactly once in each
     /// tick, because each call counts as an idle tick of the databases in which nothing ran.
-    fn used(&mut self) -> HashSet<DatabaseName> {
+    fn update_used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
             let idle_ticks = match known.get(&database) {

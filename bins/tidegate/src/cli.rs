@@ -14,7 +14,7 @@ use crate::settings::{DatabaseUrl, SettingFlags};
 pub(crate) use client::{ChangedClient, ClientCommand, NewClient};
 pub(crate) use issuer::{IssuerCommand, NewIssuer};
 pub(crate) use token::{NewToken, TokenCommand};
-pub(crate) use user::{ChangedUser, ConvertedUsers, CredentialChoice, Kind, UserCommand};
+pub(crate) use user::{ChangedUser, ConvertedUsers, CredentialChoice, UserCommand, UserKindChoice};
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]

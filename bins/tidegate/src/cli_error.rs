@@ -18,7 +18,8 @@ pub(crate) enum CliError {
     /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] settings::Error),
-    /// The command line or the settings are incomplete, or contradict each other.
+    /// Something in the command line, the settings or the environment is missing, invalid or
+    /// contradictory, and [`Self::Setting`] does not cover it.
     #[error("{0}")]
     Usage(String),
     /// The command is valid, but cannot be executed in the current state.

@@ -58,7 +58,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Escapes unprintable characters, including line breaks.
-pub(crate) fn line(text: &str) -> String {
+pub(crate) fn single_line(text: &str) -> String {
     escaped(text, is_unprintable)
 }
 
@@ -83,7 +83,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     let heading: Vec<String> = heading.iter().map(ToString::to_string).collect();
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| line(cell)).collect())
+        .map(|row| row.iter().map(|cell| single_line(cell)).collect())
         .collect();
     let all = || std::iter::once(&heading).chain(&rows);
     let width = |column: usize| {
@@ -121,7 +121,7 @@ mod tests {
             printable("a\u{1b}[2Jb\n\u{9b}é\u{7f}"),
             "a\\u{1b}[2Jb\n\\u{9b}é\\u{7f}"
         );
-        assert_eq!(line("a\nb"), "a\\u{a}b");
+        assert_eq!(single_line("a\nb"), "a\\u{a}b");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use tidegate_admin::RoleCredentials;
-use tidegate_admin::doctor::FeedLogin;
+use tidegate_admin::doctor::ChangeSource;
 use tidegate_bus::Bus;
 use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_changelog::ChangeLog;
@@ -27,7 +27,7 @@ pub(crate) async fn open(
     executor: Arc<dyn Executor>,
 ) -> Result<(Option<Feed>, Option<Arc<Bus>>)> {
     let reader = service::replication_config(settings)?;
-    let source = source(settings, &reader);
+    let source = change_source(settings, &reader);
     if let Some(reason) = service.admin.why_no_changes(source).await? {
         tracing::warn!(reason, "change events are not available");
         return Ok((None, None));
@@ -54,7 +54,7 @@ pub(crate) async fn open(
 }
 
 /// Whether the feed has left publications or replica identities in a database; `false` if this
-/// cannot be found out.
+/// cannot be determined.
 pub(crate) async fn has_left_anything(
     service: &Service,
     settings: &Settings,
@@ -70,19 +70,19 @@ pub(crate) async fn has_left_anything(
     captured.is_ok_and(|capture| !capture.publications.is_empty() || !capture.raised.is_empty())
 }
 
-/// The source of change events in the form that the doctor's checks take. `reader` is the login
-/// that reads the WAL.
-pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
+/// The source of change events, as an argument of the doctor's checks. `reader` has the login that
+/// reads the WAL.
+pub(crate) fn change_source<'a>(settings: &Settings, reader: &'a Config) -> ChangeSource<'a> {
     match settings.feed_source {
-        FeedSource::Logical if settings.bus_url.is_some() => FeedLogin::LogicalOverBus(reader),
-        FeedSource::Logical => FeedLogin::Logical(reader),
-        FeedSource::Outbox => FeedLogin::Outbox,
+        FeedSource::Logical if settings.bus_url.is_some() => ChangeSource::LogicalOverBus(reader),
+        FeedSource::Logical => ChangeSource::Logical(reader),
+        FeedSource::Outbox => ChangeSource::Outbox,
     }
 }
 
 /// Opens the change log for `feed_source = outbox`, which reads the tables that triggers fill.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
-    let owners = Arc::new(owners(service).await?);
+    let owners = Arc::new(owner_credentials(service).await?);
     let admin = (*service.config).clone();
     let outbox = OutboxSettings {
         node: Some(service.node),
@@ -91,7 +91,7 @@ pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     Ok(Outbox::new(admin, Some(owners), outbox))
 }
 
-async fn owners(service: &Service) -> Result<RoleCredentials> {
+async fn owner_credentials(service: &Service) -> Result<RoleCredentials> {
     let version = service.admin.server().await?.version;
     let control: Arc<dyn Executor> = service.control.clone();
     Ok(RoleCredentials::new(
@@ -103,7 +103,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
 
 /// Opens the change log for `feed_source = logical`, which decodes the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
-    let owners = owners(service).await?;
+    let owners = owner_credentials(service).await?;
     let mut reader = service::replication_config(settings)?;
     reader.sessions = service.config.sessions.clone();
     Ok(Replication::new(

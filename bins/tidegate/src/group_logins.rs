@@ -10,8 +10,8 @@ use tidegate_sql::{DatabaseName, RoleName};
 /// Implements [`GroupLogins`] with the cluster's administrator.
 pub(crate) struct PgGroupLogins(pub(crate) Admin);
 
-/// Ensures that each group of a tenant with members has a role that can log in. Creates roles that
-/// are missing, for example after a restore of the database without its roles.
+/// Ensures that the role of each group that has members can log in. Creates roles that are missing,
+/// for example after a restore of the database without its roles.
 pub(crate) async fn provide(
     admin: &Admin,
     accounts: &Accounts,

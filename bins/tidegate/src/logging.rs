@@ -34,7 +34,7 @@ fn begin(settings: &Settings, targets: Targets) {
     let others = level.min(Level::WARN);
     let filter = targets.with_default(others).with_target("tidegate", level);
     // `webauthn_rs_core` logs input that it cannot parse. Clients choose this input, so they could
-    // fill the log. The audit log records refused passkeys anyway.
+    // fill the log. The audit log records refused passkeys, so no information is lost.
     let filter = filter.with_target("webauthn_rs_core", LevelFilter::OFF);
     let registry = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

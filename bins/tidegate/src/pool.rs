@@ -233,7 +233,7 @@ impl MetricsSource for UserPool {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }
         let counters = &stats.counters;
-        let shared = self.postgres.user_executor().shared_reads();
+        let shared = self.postgres.user_executor().multiplexed_requests();
         for (event, help, count) in events(counters, shared) {
             let name = format!("tidegate_pool_{event}_total");
             write_metric(text, (&name, "counter"), help, count)?;
@@ -243,8 +243,8 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// Writes a metric that has the value 1 for each database in which users use shared connections,
-/// according to this node's most recent decisions.
+/// Writes a metric with a value for each database about which this node has decided: 1 if its users
+/// share connections, otherwise 0.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     let help = "1 where users share connections, 0 where each logs in; see the doctor.";

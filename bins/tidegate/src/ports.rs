@@ -1,4 +1,4 @@
-//! The clock and the random source. Libraries take them as arguments.
+//! The clock and the random source, which the binary passes to the other crates.
 
 use std::sync::Arc;
 use std::time::SystemTime;

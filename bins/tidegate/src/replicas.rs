@@ -100,7 +100,7 @@ impl Probe for ReplicaProbe {
         "replicas"
     }
 
-    /// The replicas are not essential, because the primary can answer all reads.
+    /// The replicas are not essential, because the primary can run all reads.
     fn is_essential(&self) -> bool {
         false
     }

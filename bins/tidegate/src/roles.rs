@@ -52,7 +52,7 @@ impl RoleAdmin for PgRoles {
 
     async fn limit_role(&self, user: &User) -> RoleResult<()> {
         let (_, role) = names(user)?;
-        let limited = self.0.limit_shared(&role, user.default_user);
+        let limited = self.0.set_shared(&role, user.default_user);
         limited.await.map_err(role_error)
     }
 

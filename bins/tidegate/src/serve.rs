@@ -120,7 +120,7 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service
         .admin
-        .examine(feed::source(settings, &replication))
+        .examine(feed::change_source(settings, &replication))
         .await?
     {
         if finding.severity == Severity::Missing {
@@ -138,7 +138,7 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
 pub(crate) struct Node {
     app: App,
     maintenance: Maintenance,
-    authenticators: RoleMaintenance,
+    role_maintenance: RoleMaintenance,
     keeper: ShareKeeper,
     traces: Traces,
     shutdown_delay: Option<Duration>,
@@ -204,7 +204,7 @@ impl Node {
         Ok(Self {
             app,
             maintenance,
-            authenticators: RoleMaintenance::new(service, pool),
+            role_maintenance: RoleMaintenance::new(service, pool),
             keeper,
             traces,
             shutdown_delay: settings.shutdown_delay.map(|delay| delay.0),
@@ -222,7 +222,7 @@ impl Node {
         let feed = self.maintenance.feed.clone();
         beside.spawn(CatalogWatch::new(catalogs, control, users.clone(), feed.clone()).run());
         beside.spawn(self.maintenance.run());
-        beside.spawn(self.authenticators.run());
+        beside.spawn(self.role_maintenance.run());
         beside.spawn(self.keeper.run(users.clone()));
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {

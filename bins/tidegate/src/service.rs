@@ -29,7 +29,7 @@ pub(crate) struct Service {
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
     pub(crate) server: Server,
-    /// The random id by which other nodes know this process.
+    /// The random id by which other nodes identify this process.
     pub(crate) node: u32,
     pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn IssuerStore>,
@@ -44,8 +44,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects to PostgreSQL, creates the control database if it is missing, migrates its schema,
-    /// and checks that it belongs to the master key.
+    /// Connects to PostgreSQL, creates the control database if it is missing, and migrates its
+    /// schema. Fails if the control database was set up with another master key.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
         let config = Arc::new(config(settings)?);
         let master = master_key::read(settings)?;
@@ -55,7 +55,7 @@ impl Service {
         let server = admin.server().await?;
         let control = ServiceConnections::new(config.clone(), ports::jitter())?;
         // A command needs few connections, so it uses the limits of a node without a share. A
-        // serving node sets higher limits when it knows its share.
+        // serving node sets higher limits after it has determined its share.
         control.set_limits(Limits::for_node(0));
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
@@ -109,8 +109,8 @@ impl Service {
         IssuerDirectory::new(issuers, groups, ports, self.issuer_network)
     }
 
-    /// Lets the app accept tokens of external issuers. The app knows no issuers until
-    /// `App::reload_issuers` is called.
+    /// Lets the app accept tokens of external issuers. The app has no issuers until
+    /// `App::reload_issuers` loads them.
     pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
         let client = DocumentClient::new(self.issuer_network);
         let client = client.map_err(|error| CliError::Refused(error.to_string()))?;
@@ -163,7 +163,7 @@ pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
 }
 
 /// The configurations of the servers in `replica_urls`. Fails if a URL names several servers,
-/// because the service has to know each replica separately.
+/// because the service measures the lag of each replica separately.
 pub(crate) fn replica_configs(settings: &Settings) -> Result<Vec<Config>> {
     let config = |url| {
         let config = cluster_at(settings, url)?;

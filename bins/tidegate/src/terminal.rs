@@ -35,7 +35,7 @@ impl NoEcho {
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
-        let interruptible = show_again_at_the_end(&terminal, &before)?;
+        let interruptible = restore_echo_on_signal(&terminal, &before)?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         // The line break after the password is still echoed, so that output continues on a new
@@ -69,7 +69,7 @@ impl NoEcho {
 
 impl Drop for NoEcho {
     fn drop(&mut self) {
-        // The signal handlers are removed here, unless `close` has taken them.
+        // The signal handlers are removed here, unless `close` has moved them out of `self`.
         self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }
@@ -77,7 +77,7 @@ impl Drop for NoEcho {
 
 /// Installs signal handlers. A handler restores the terminal and ends the process with the exit
 /// code that shells use.
-fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
+fn restore_echo_on_signal(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
     let mut interruptible = ExitOnSignal::default();
     for kind in [
         SignalKind::interrupt(),

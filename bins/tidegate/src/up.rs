@@ -17,7 +17,7 @@ use tidegate_identity::{MasterKey, TenantName};
 use tidegate_oauth::{ClientAuthentication, NewClient};
 
 use crate::cli_error::{CliError, Result};
-use crate::command::{line, print};
+use crate::command::{print, single_line};
 use crate::serve::{self, Node, Sockets};
 use crate::service::{self, Service};
 use crate::settings::{Layers, Settings};
@@ -114,7 +114,7 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     let settings = layers.settings()?;
     let admin = login::administrator(&settings)?;
     let replication = service::replication_config(&settings)?;
-    let source = feed::source(&settings, &replication);
+    let source = feed::change_source(&settings, &replication);
     let Some(reason) = admin.why_no_changes(source).await? else {
         return Ok(None);
     };
@@ -129,7 +129,9 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
 /// any.
 async fn examine(admin: &Admin, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
-    let findings = admin.examine(feed::source(settings, &replication)).await?;
+    let findings = admin
+        .examine(feed::change_source(settings, &replication))
+        .await?;
     let of = |severity| findings.iter().filter(move |it| it.severity == severity);
     let missing = of(Severity::Missing).count();
     if missing == 0 {
@@ -145,7 +147,7 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     }
     let mut text = String::new();
     for finding in of(Severity::Missing) {
-        let _ = writeln!(text, "MISSING  {}", line(&finding.text));
+        let _ = writeln!(text, "MISSING  {}", single_line(&finding.text));
         for line in finding.sql.iter().flat_map(|sql| sql.lines()) {
             let _ = writeln!(text, "         {line}");
         }

@@ -1,4 +1,4 @@
-//! Adopts an existing database, and releases it again.
+//! Adopts an existing database as that of a tenant, and releases the database of a tenant.
 
 use std::collections::BTreeSet;
 
@@ -42,9 +42,9 @@ pub struct Adoption {
     pub(super) owner: RoleName,
 }
 
-/// The privileges that the tenant's owner gets on tables. TRIGGER and MAINTAIN are left out. With
-/// TRIGGER, the tenant could act with the privileges of other roles, because a trigger runs with
-/// those of each role that writes to the table.
+/// The privileges that the tenant's owner gets on tables: all except TRIGGER and MAINTAIN. With
+/// TRIGGER, the owner could act with the privileges of other roles, because a trigger runs as the
+/// role that writes to the table.
 const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
@@ -56,7 +56,7 @@ pub(super) async fn plan(
     owner: &str,
     passwords: &RolePasswords,
 ) -> Result<Adoption> {
-    let content = DatabaseContent::take(session, owner).await?;
+    let content = DatabaseContent::inspect(session, owner).await?;
     if content.is_template {
         return Err(Error::Reserved {
             name: database.to_owned(),
@@ -229,7 +229,8 @@ pub(super) async fn release(
     session.end(done).await
 }
 
-/// The SQL that drops the service's event trigger and its schema in a database that is released.
+/// The SQL that drops the service's event trigger and the functions of claims, with their schemas,
+/// in a database that is released.
 const FORGET: &str = include_str!("forget.sql");
 
 /// Returns the statements that undo `changes`. `logins` are the login roles that exist; a role that

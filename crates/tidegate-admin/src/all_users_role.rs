@@ -6,8 +6,8 @@
 //! list. Every sign-up would rewrite the lists of the database and the schema and make all sessions
 //! plan their statements again. Memberships have neither effect.
 //!
-//! The role cannot log in, and the service grants it nothing else. All users get the privileges
-//! that the tenant's owner grants to the role.
+//! The role cannot log in. The service grants it no privileges besides CONNECT and USAGE. If the
+//! tenant's owner grants it other privileges, all users get them.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// The part of the role's name that follows the tenant's name. User names have no `$`, so no user's
-/// role has this name.
+/// The end of the name of the role of all users, after the tenant's name. User names have no `$`,
+/// so no user's role has this name.
 const SUFFIX: &str = "/$users";
 
 /// The maximum length of a role's name in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// The longest wait for the lock that [`provide`] takes. It equals the `lock_timeout` of the
 /// administrator's sessions.
@@ -39,7 +39,7 @@ const REVOKE_BATCH: usize = 500;
 /// such a tenant have grants of their own.
 pub(super) fn name(database: &str) -> Option<String> {
     let name = format!("{database}{SUFFIX}");
-    (name.len() <= LONGEST_NAME).then_some(name)
+    (name.len() <= MAX_NAME_BYTES).then_some(name)
 }
 
 /// The name of the role of a tenant's users; `None` if the role does not exist or Tidegate did not
@@ -52,7 +52,8 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
     Ok(there.then_some(role))
 }
 
-/// Returns the statements that create the role; an empty script if Tidegate has already created it.
+/// Returns the statements that create the role of all users, whose name is `role`; an empty script
+/// if Tidegate has already created it.
 ///
 /// # Errors
 ///
@@ -66,7 +67,7 @@ pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
 }
 
 /// Returns the statement that grants a role CONNECT on the database.
-pub(super) fn connect(database: &str, role: &str) -> Script {
+pub(super) fn grant_connect(database: &str, role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
         Syntax("GRANT CONNECT ON DATABASE "),
@@ -78,13 +79,13 @@ pub(super) fn connect(database: &str, role: &str) -> Script {
 }
 
 /// Returns the statement that grants a role USAGE on the schema `public`.
-pub(super) fn usage(role: &str) -> Script {
+pub(super) fn grant_usage(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
     script
 }
 
-/// Returns the statement that makes users members of the role.
+/// Returns the statement that makes users members of `role`, the role of all users.
 pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     let mut parts = vec![Syntax("GRANT "), Name(role), Syntax(" TO ")];
     parts.extend(list(users.iter().map(|user| Name(user))));
@@ -94,11 +95,11 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     script
 }
 
-/// Creates the role with its privileges if it is missing. Older releases granted these privileges
-/// to each user. Such users become members of the role, and their own grants are revoked. Users
-/// with other privileges do not change, for example a user from whom CONNECT was revoked. If the
-/// role exists, its privileges do not change. Does nothing if the tenant's name is too long for the
-/// role. `session` is in the tenant's database.
+/// Creates the role of all users, with its privileges, if it is missing. If it exists, its
+/// privileges do not change. Older releases granted these privileges to each user. Such users
+/// become members of the role, and their own grants are revoked. Users with other privileges do not
+/// change, for example a user from whom CONNECT was revoked. Does nothing if the tenant's name is
+/// too long for the role. `session` is in the tenant's database.
 ///
 /// # Errors
 ///
@@ -125,9 +126,13 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     if !new.is_empty() {
         let mut script = authenticator::provisioning_script();
         script.append(new);
-        script.append(connect(database, role));
+        script.append(grant_connect(database, role));
         if let Some(public) = &public {
-            script.append(session.with_privileges_of(public, usage(role)).await?);
+            script.append(
+                session
+                    .with_privileges_of(public, grant_usage(role))
+                    .await?,
+            );
         }
         script.run(session).await?;
     }

@@ -34,7 +34,7 @@ pub(super) const MAX_MEMBERS: usize = 500;
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The maximum length of a role's name in bytes.
-const MAX_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// The longest wait for the lock under which authenticators are assigned. It equals the
 /// `lock_timeout` of the administrator's sessions.
@@ -53,7 +53,8 @@ pub(super) struct Users<'a> {
 }
 
 /// Selects the users without an authenticator, except users that are members, directly or
-/// indirectly, of a role with more privileges than a user.
+/// indirectly, of a role with more privileges than a user. The parameters are the tenant's name,
+/// [`MARK`], the [`prefix`] of authenticators, and `shared`, `owner` and `only` of [`Users`].
 pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
@@ -106,6 +107,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// The start of the names of a tenant's authenticators. A number follows it.
 pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
@@ -161,8 +163,8 @@ pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>)
     assign_in(admin, session, users).await
 }
 
-/// Assigns an authenticator with room to every user who may have one. Does nothing if the tenant's
-/// users cannot share connections.
+/// Assigns an authenticator to every user who may have one, and creates authenticators if the
+/// existing ones are full. Does nothing if the tenant's users cannot share connections.
 pub(super) async fn assign(admin: &Admin, users: &Users<'_>) -> Result<()> {
     let session = admin.open(users.database).await?;
     assign_in(admin, &session, users).await
@@ -244,7 +246,7 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     loop {
         *number += 1;
         let name = format!("{prefix}{number}");
-        if name.len() > MAX_NAME {
+        if name.len() > MAX_NAME_BYTES {
             return Ok(None);
         }
         if role::origin(session, &name).await? == role::RoleOrigin::Missing {
@@ -305,7 +307,7 @@ pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> 
 }
 
 /// Ends the memberships of a tenant's authenticators in the role of a user, so that they can no
-/// longer take this role.
+/// longer switch to this role.
 pub(super) async fn unassign(session: &Session, (database, role): (&str, &str)) -> Result<()> {
     let rows = session
         .client

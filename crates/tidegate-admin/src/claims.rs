@@ -68,9 +68,10 @@ async fn owns_identities(session: &Session) -> Result<bool> {
     Ok(session.client.query_one(OWNS_IDENTITIES, &[]).await?.get(0))
 }
 
-/// Deletes the identity of a role that is dropped, so that a later user with the same role name
-/// does not get the claims of the dropped role. Does nothing in a database without the functions.
-pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
+/// Deletes the identity that is stored for a role. Also called for a role that is dropped, because
+/// otherwise a later role of the same name would get its claims. Does nothing in a database without
+/// the functions of claims.
+pub(super) async fn delete_identity(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;
     }
@@ -158,7 +159,7 @@ impl Admin {
         let session = self.open(database.as_str()).await?;
         let role = identity.role.as_str();
         if identity.is_default(database.as_str()) {
-            return forget(&session, role).await;
+            return delete_identity(&session, role).await;
         }
         if owns_identities(&session).await? {
             let RoleIdentity {
@@ -176,7 +177,7 @@ impl Admin {
     ///
     /// Errors of the connection.
     pub async fn delete_identity(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
-        forget(&self.open(database.as_str()).await?, role.as_str()).await
+        delete_identity(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
     /// The roles whose row in the table of identities is not as `wanted` requires: the row differs

@@ -28,7 +28,7 @@ const SEARCH_PATH: &str = "\
 
 /// Returns the end of the queries [`SEARCH_PATH`] and [`DEFAULTS`]. It adds two rows, under names
 /// that no setting has: the login state, and whether the role may log in.
-fn login() -> String {
+fn login_rows() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
       WHERE r.rolname = :role AND d.datname = :database \
@@ -108,9 +108,9 @@ impl RoleCredentials {
         passwords: RolePasswords,
         server_version: u32,
     ) -> Result<Self> {
-        let login = login();
-        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{login}"))?);
-        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{login}"))?);
+        let login_rows = login_rows();
+        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{login_rows}"))?);
+        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{login_rows}"))?);
         Ok(Self {
             control,
             passwords,

@@ -6,7 +6,7 @@ use super::right::Right;
 use super::session::Session;
 use super::{Result, role};
 
-/// The content of a database, except what belongs to PostgreSQL or to an extension.
+/// The content of a database, except objects of PostgreSQL, of extensions and of Tidegate.
 pub(super) struct DatabaseContent {
     pub(super) is_template: bool,
     pub(super) schemas: Vec<Schema>,
@@ -15,7 +15,7 @@ pub(super) struct DatabaseContent {
     /// The privileges that an adoption revokes from PUBLIC, after it has granted them to the login
     /// roles that exist.
     pub(super) public_rights: Vec<Right>,
-    logins: Vec<Login>,
+    logins: Vec<LoginRole>,
 }
 
 /// A schema with the objects on which the tenant's owner gets privileges.
@@ -37,7 +37,7 @@ pub(super) enum Object {
 }
 
 /// A role that can log in, is not a superuser and was not created by Tidegate.
-struct Login {
+struct LoginRole {
     role: String,
     rights: Vec<Right>,
 }
@@ -98,10 +98,10 @@ const LOGINS: &str = "
     ORDER BY 1";
 
 impl DatabaseContent {
-    /// Inspects the session's database. Leaves out objects that already belong to `heir`, the role
-    /// of the tenant's owner. There are such objects if a database is adopted again because its
-    /// records were lost.
-    pub(super) async fn take(session: &Session, heir: &str) -> Result<Self> {
+    /// Inspects the session's database. Leaves out objects that already belong to `tenant_owner`,
+    /// the role of the tenant's owner. There are such objects if a database is adopted again
+    /// because its records were lost.
+    pub(super) async fn inspect(session: &Session, tenant_owner: &str) -> Result<Self> {
         let row = session
             .client
             .query_one(
@@ -118,14 +118,18 @@ impl DatabaseContent {
             logins: logins(session).await?,
         };
         for row in session.client.query(OBJECTS, &[]).await? {
-            content.add(heir, (row.get(0), row.get(1), row.get(2)), row.get(3));
+            content.add(
+                tenant_owner,
+                (row.get(0), row.get(1), row.get(2)),
+                row.get(3),
+            );
         }
         Ok(content)
     }
 
-    fn add(&mut self, heir: &str, object: (String, &str, String), owner: String) {
+    fn add(&mut self, tenant_owner: &str, object: (String, &str, String), owner: String) {
         let (schema, kind, name) = object;
-        let heirs_own = owner == heir;
+        let is_owned = owner == tenant_owner;
         if self.schemas.last().is_none_or(|last| last.name != schema) {
             let (tables, sequences, routines) = Default::default();
             self.schemas.push(Schema {
@@ -138,13 +142,13 @@ impl DatabaseContent {
         }
         let schema = self.schemas.last_mut().expect("a schema was pushed above");
         match kind {
-            "s" => schema.owned = heirs_own,
-            _ if heirs_own => {}
+            "s" => schema.owned = is_owned,
+            _ if is_owned => {}
             "t" => schema.tables.push(Object::Relation(name)),
             "q" => schema.sequences.push(Object::Relation(name)),
             _ => schema.routines.push(Object::Routine(name)),
         }
-        if !heirs_own {
+        if !is_owned {
             self.owners.insert(owner);
         }
     }
@@ -198,11 +202,11 @@ async fn public_rights(session: &Session) -> Result<Vec<Right>> {
         .collect())
 }
 
-async fn logins(session: &Session) -> Result<Vec<Login>> {
+async fn logins(session: &Session) -> Result<Vec<LoginRole>> {
     let rows = session.client.query(LOGINS, &[&role::MARK]).await?;
     let login = |row: &tokio_postgres::Row| {
         let rights: Vec<&str> = row.get(1);
-        Login {
+        LoginRole {
             role: row.get(0),
             rights: rights.into_iter().filter_map(Right::from_name).collect(),
         }

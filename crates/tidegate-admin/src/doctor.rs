@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// The finding `good` if `holds`, otherwise the finding `missing` with its SQL.
+    /// Reports `good` if `holds`. Otherwise reports `missing`, with the SQL that fixes the problem.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)
@@ -82,8 +82,8 @@ impl Finding {
         }
     }
 
-    /// The finding `good` if `holds`, otherwise the finding `advice` with its SQL. Used for
-    /// conditions that the service can do without.
+    /// Reports `good` if `holds`. Otherwise reports `advice`, with the SQL that fixes the problem.
+    /// Used for conditions that the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)
@@ -93,19 +93,18 @@ impl Finding {
     }
 }
 
-/// The source of change events, with the login that reads it.
+/// The source of change events, with the configuration of the login that reads it.
 #[derive(Clone, Copy, Debug)]
-pub enum FeedLogin<'a> {
-    /// Logical decoding on every node, with the login of this configuration.
+pub enum ChangeSource<'a> {
+    /// Logical decoding on every node, with this login.
     Logical(&'a Config),
-    /// Logical decoding with the login of this configuration, on one node that sends the changes to
-    /// the other nodes.
+    /// Logical decoding with this login, on one node that sends the changes to the other nodes.
     LogicalOverBus(&'a Config),
     /// Outboxes, which the administrator creates.
     Outbox,
 }
 
-impl<'a> FeedLogin<'a> {
+impl<'a> ChangeSource<'a> {
     /// The login that reads changes from WAL; `None` if the changes come from outboxes.
     fn reader(self) -> Option<&'a Config> {
         match self {
@@ -123,7 +122,7 @@ impl Admin {
     /// # Errors
     ///
     /// Only if the administrator cannot log in or read the catalog.
-    pub async fn examine(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
+    pub async fn examine(&self, feed: ChangeSource<'_>) -> Result<Vec<Finding>> {
         let session = self.open_admin_database().await?;
         let mut findings = checks::rights(&session).await?;
         findings.extend(server_settings::check(&session, self.config.nodes).await?);
@@ -135,18 +134,18 @@ impl Admin {
         findings.extend(control_database::control(self, &session).await?);
         findings.extend(databases::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
-        findings.extend(logins::made_role(self, &session).await?);
+        findings.extend(logins::try_temporary_role(self, &session).await?);
         findings.extend(logins::trusting_lines(&session).await?);
         Ok(findings)
     }
 
-    /// Returns the reason why changes cannot be read from `feed`, with the SQL that removes this
-    /// reason. Returns `None` if the changes can be read.
+    /// Returns the reason why changes cannot be read from `feed`, with the SQL that fixes the
+    /// problem. Returns `None` if the changes can be read.
     ///
     /// # Errors
     ///
     /// Only if the administrator cannot log in or read the catalog.
-    pub async fn why_no_changes(&self, feed: FeedLogin<'_>) -> Result<Option<String>> {
+    pub async fn why_no_changes(&self, feed: ChangeSource<'_>) -> Result<Option<String>> {
         let session = self.open_admin_database().await?;
         // A lack of slots is not checked here, because it is reported when a client subscribes.
         let findings = match feed.reader() {
@@ -167,14 +166,18 @@ impl Admin {
 
 /// Checks the server's settings and the login that are needed to read changes from WAL. Outboxes
 /// need neither.
-async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
+async fn feed_findings(
+    session: &Session,
+    nodes: u32,
+    feed: ChangeSource<'_>,
+) -> Result<Vec<Finding>> {
     let Some(reader) = feed.reader() else {
         return Ok(vec![Finding::ok(
             "change events come from outboxes, which need no setting of the server",
         )]);
     };
     let mut findings = vec![wal_settings::level(session).await?];
-    let has_bus = matches!(feed, FeedLogin::LogicalOverBus(_));
+    let has_bus = matches!(feed, ChangeSource::LogicalOverBus(_));
     findings.extend(wal_settings::slots_and_senders(session, nodes, has_bus).await?);
     findings.push(logins::replication(reader).await);
     findings.extend(failover::slots(session, reader).await?);

@@ -6,15 +6,15 @@ use tidegate_wire::ConnectError;
 /// The result of an administrative operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an administrative operation failed. The messages say what the operator has to do.
+/// The reason why an administrative operation failed. Most texts also say what the operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A connection as the administrator could not be opened.
+    /// A login to PostgreSQL failed, usually that of the administrator.
     #[error("cannot log in to the database {database} as {role}")]
     Connect {
         /// The name of the database.
         database: String,
-        /// The administrator's role.
+        /// The role that could not log in.
         role: String,
         /// Why the connection failed.
         #[source]
@@ -30,7 +30,8 @@ pub enum Error {
         /// The administrator's role.
         role: String,
     },
-    /// PostgreSQL returned an error for a statement that is not a catalog query.
+    /// PostgreSQL refused a statement of a [`Script`](super::Script) or of
+    /// [`Admin::run_as`](super::Admin::run_as).
     #[error("PostgreSQL refused `{statement}`")]
     Statement {
         /// The statement, without secrets.
@@ -39,7 +40,7 @@ pub enum Error {
         #[source]
         source: tokio_postgres::Error,
     },
-    /// A catalog query failed.
+    /// Any other statement failed. Most of them are queries of the catalog.
     #[error("a catalog query failed")]
     Catalog(#[from] tokio_postgres::Error),
     /// The database exists already.
@@ -48,7 +49,7 @@ pub enum Error {
     /// The database does not exist.
     #[error("there is no database {0}; correct the name, or create it with CREATE DATABASE")]
     NoDatabase(String),
-    /// The role exists already.
+    /// The role exists already, and Tidegate did not create it.
     #[error(
         "the role {0} exists already, and Tidegate did not create it; choose another name, or another role with `tenant adopt --as ROLE`"
     )]
@@ -56,7 +57,7 @@ pub enum Error {
     /// The role does not exist.
     #[error("there is no role {0}; `tidegate doctor` prints the SQL that creates it")]
     NoRole(String),
-    /// Tidegate did not create the role.
+    /// Tidegate did not create the role, so it does not repair the role's login.
     #[error(
         "Tidegate did not create the role {0} and does not change it; `tidegate doctor` prints how to give it to a tenant"
     )]

@@ -1,5 +1,5 @@
--- Drops the service's event trigger in a database that is no longer served. If the schema contains
--- objects of others, keeps the schema and these objects.
+-- Drops the service's event trigger in a database that is no longer served. If the schema
+-- tidegate_catalog contains objects of others, keeps the schema with all its objects.
 DO $forget$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_event_trigger e

@@ -1,7 +1,7 @@
 //! Finds the grants that must be revoked before a role can be dropped.
 //!
 //! `DROP OWNED` alone is not enough, because it revokes only grants that the object's owner made.
-//! If the administrator is not a superuser, `DROP OWNED` may even take the dropped role itself for
+//! If the administrator is not a superuser, `DROP OWNED` may even choose the dropped role itself as
 //! the grantor.
 
 use std::cmp::Reverse;
@@ -15,12 +15,13 @@ use super::{Result, role};
 /// Selects the grants that some roles received or made, and all other grants on the same objects.
 const GRANTS: &str = include_str!("grants.sql");
 
-/// A role that owns an object or its schema, or that made a grant.
+/// A role as which statements may have to run: the grantor of a grant, or the owner of an object or
+/// of its schema.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct ActingRole {
     pub(super) role: String,
     /// Whether the administrator can act as the role.
-    pub(super) reached: bool,
+    pub(super) assumable: bool,
 }
 
 /// An object on which privileges are granted. `name` is quoted and qualified with the schema.
@@ -30,9 +31,9 @@ pub(super) struct Object {
     pub(super) name: String,
     /// The quoted column of a column privilege; `None` for a privilege on the whole object.
     pub(super) column: Option<String>,
-    pub(super) owner: Owner,
+    pub(super) owner: ActingRole,
     /// The schema and its owner; `None` for an object that is in no schema.
-    pub(super) schema: Option<(String, Owner)>,
+    pub(super) schema: Option<(String, ActingRole)>,
 }
 
 /// The privilege that is granted for a short time to a role that must revoke a grant of its own but
@@ -40,9 +41,9 @@ pub(super) struct Object {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.
-    Right,
+    Privilege,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
-    Option,
+    GrantOptionOnly,
     /// No privilege can be granted temporarily, because the later REVOKE would do harm. If the
     /// grantor also granted the privilege to remaining roles, these roles would lose it. If the
     /// owner granted the privilege on columns to the grantor, the grantor would lose this column
@@ -54,16 +55,16 @@ pub(super) enum TemporaryGrant {
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,
-    pub(super) grantor: Owner,
+    pub(super) grantor: ActingRole,
     /// The role with the privileges; `None` for PUBLIC.
     pub(super) grantee: Option<String>,
     pub(super) privileges: Vec<String>,
-    /// Whether the grantor itself still holds the GRANT OPTION.
-    pub(super) holds: bool,
+    /// Whether the grantor still has the GRANT OPTION by a grant to itself, not by a membership.
+    pub(super) has_grant_option: bool,
     /// The privilege that can be granted temporarily to the grantor.
     pub(super) temporary: TemporaryGrant,
     /// Whether the grantor may use the schema of the object.
-    pub(super) sees: bool,
+    pub(super) may_use_schema: bool,
 }
 
 impl ObjectGrant {
@@ -72,22 +73,26 @@ impl ObjectGrant {
     }
 }
 
-/// One privilege that one role granted to another: an edge of [`Graph`].
+/// One privilege that one role granted to another role or to PUBLIC: an edge of [`Graph`].
 struct Edge {
     grant: ObjectGrant,
     /// Whether the grantee has the GRANT OPTION.
     grantable: bool,
     /// Whether one of the roles to be dropped made or received the grant.
-    touches: bool,
+    involves_dropped_role: bool,
 }
 
 impl Edge {
     fn of(row: &tokio_postgres::Row) -> Self {
-        let owner = |role: &str, reached: &str| -> Option<Owner> {
-            let (role, reached) = (row.get::<_, Option<_>>(role)?, row.get(reached));
-            Some(Owner { role, reached })
+        let acting_role = |name_column: &str, assumable_column: &str| -> Option<ActingRole> {
+            Some(ActingRole {
+                role: row.get::<_, Option<_>>(name_column)?,
+                assumable: row.get(assumable_column),
+            })
         };
-        let known = |role, reached| owner(role, reached).expect("the query joins it");
+        let required = |name_column, assumable_column| {
+            acting_role(name_column, assumable_column).expect("the query joins it")
+        };
         let schema: Option<String> = row.get("schema");
         Self {
             grant: ObjectGrant {
@@ -95,24 +100,24 @@ impl Edge {
                     kind: kind(row.get("kind")),
                     name: row.get("name"),
                     column: row.get("part"),
-                    owner: known("owner", "owner_reached"),
-                    schema: schema.zip(owner("schema_owner", "schema_reached")),
+                    owner: required("owner", "owner_reached"),
+                    schema: schema.zip(acting_role("schema_owner", "schema_reached")),
                 },
-                grantor: known("grantor", "reached"),
+                grantor: required("grantor", "reached"),
                 grantee: row.get("grantee"),
                 privileges: vec![row.get("privilege")],
-                holds: false,
-                temporary: TemporaryGrant::Right,
-                sees: row.get("sees"),
+                has_grant_option: false,
+                temporary: TemporaryGrant::Privilege,
+                may_use_schema: row.get("sees"),
             },
             grantable: row.get("is_grantable"),
-            touches: row.get("touches"),
+            involves_dropped_role: row.get("touches"),
         }
     }
 
     /// The privilege that the grant is about, with its object. Grants of different privileges are
     /// independent.
-    fn right(&self) -> Right<'_> {
+    fn privilege_key(&self) -> PrivilegeKey<'_> {
         let object = &self.grant.object;
         (object.kind, &object.name, &self.grant.privileges[0])
     }
@@ -120,7 +125,7 @@ impl Edge {
 
 /// A privilege: the kind and the name of its object, and the privilege's name. A grant on a table
 /// and a grant on one of its columns have the same value, because the column is not part of it.
-type Right<'a> = (&'static str, &'a str, &'a str);
+type PrivilegeKey<'a> = (&'static str, &'a str, &'a str);
 
 fn kind(name: &str) -> &'static str {
     const KINDS: [&str; 9] = [
@@ -154,8 +159,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     let graph = Graph::of(&edges);
     let mut depths = HashMap::new();
     let mut grants = BTreeMap::<_, Vec<ObjectGrant>>::new();
-    for edge in edges.iter().filter(|edge| edge.touches) {
-        let grantor = (edge.right(), edge.grant.grantor.role.as_str());
+    for edge in edges.iter().filter(|edge| edge.involves_dropped_role) {
+        let grantor = (edge.privilege_key(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
         // A REVOKE on an object in a schema needs USAGE on the schema, so grants on schemas are
         // revoked last.
@@ -186,10 +191,10 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 /// The graph of grants: an edge leads from a grantor to a grantee.
 struct Graph<'a> {
     /// For each privilege and role, the grants of the privilege to the role.
-    edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that is
-    /// not dropped.
-    kept: HashSet<(Right<'a>, &'a str)>,
+    edges: HashMap<(PrivilegeKey<'a>, &'a str), Vec<&'a Edge>>,
+    /// The privileges and grantors of the grants that remain, because neither the grantor nor the
+    /// grantee is to be dropped.
+    kept: HashSet<(PrivilegeKey<'a>, &'a str)>,
 }
 
 impl<'a> Graph<'a> {
@@ -197,27 +202,27 @@ impl<'a> Graph<'a> {
         let mut to = HashMap::<_, Vec<_>>::new();
         for edge in edges {
             if let Some(grantee) = &edge.grant.grantee {
-                let key = (edge.right(), grantee.as_str());
+                let key = (edge.privilege_key(), grantee.as_str());
                 to.entry(key).or_default().push(edge);
             }
         }
-        let kept = edges.iter().filter(|edge| !edge.touches);
-        let kept = kept.map(|edge| (edge.right(), edge.grant.grantor.role.as_str()));
+        let kept = edges.iter().filter(|edge| !edge.involves_dropped_role);
+        let kept = kept.map(|edge| (edge.privilege_key(), edge.grant.grantor.role.as_str()));
         Self {
             edges: to,
             kept: kept.collect(),
         }
     }
 
-    fn to(&self, role: (Right<'a>, &'a str)) -> &[&'a Edge] {
+    fn grants_to(&self, role: (PrivilegeKey<'a>, &'a str)) -> &[&'a Edge] {
         self.edges.get(&role).map_or(&[], Vec::as_slice)
     }
 
     /// The length of the longest chain of grants from the object's owner to a role.
     fn depth(
         &self,
-        role: (Right<'a>, &'a str),
-        known: &mut HashMap<(Right<'a>, &'a str), usize>,
+        role: (PrivilegeKey<'a>, &'a str),
+        known: &mut HashMap<(PrivilegeKey<'a>, &'a str), usize>,
     ) -> usize {
         if let Some(depth) = known.get(&role) {
             return *depth;
@@ -225,7 +230,7 @@ impl<'a> Graph<'a> {
         // PostgreSQL allows no circular grants. If there were a circle anyway, this entry would end
         // the recursion.
         known.insert(role, 0);
-        let above = self.to(role).iter().map(|edge| {
+        let above = self.grants_to(role).iter().map(|edge| {
             let grantor = (role.0, edge.grant.grantor.role.as_str());
             self.depth(grantor, known) + 1
         });
@@ -234,23 +239,23 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] according
-    /// to the privileges that the grantor itself received.
+    /// The grant of an edge. Sets [`ObjectGrant::has_grant_option`] and [`ObjectGrant::temporary`]
+    /// according to the privileges that the grantor itself received.
     fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;
-        let from = (edge.right(), edge.grant.grantor.role.as_str());
+        let from = (edge.privilege_key(), edge.grant.grantor.role.as_str());
         let (mut has, mut harms) = (false, self.kept.contains(&from));
-        for above in self.to(from) {
+        for above in self.grants_to(from) {
             let on = &above.grant.object.column;
-            grant.holds |= above.grantable && (on.is_none() || on == column);
+            grant.has_grant_option |= above.grantable && (on.is_none() || on == column);
             has |= above.grant.by_owner() && on == column;
             harms |= above.grant.by_owner() && column.is_none() && on.is_some();
         }
         grant.temporary = match (harms, has) {
             (true, _) => TemporaryGrant::Harmful,
-            (false, true) => TemporaryGrant::Option,
-            (false, false) => TemporaryGrant::Right,
+            (false, true) => TemporaryGrant::GrantOptionOnly,
+            (false, false) => TemporaryGrant::Privilege,
         };
         grant
     }

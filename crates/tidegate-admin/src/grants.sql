@@ -1,7 +1,8 @@
--- The grants to and by the roles $1, and all other grants on the same objects, which determine the
--- order in which the first are revoked. $2 is the mark of the service's roles. $3 is the privilege
--- with which a member of a role can become that role. $4 says whether the service's roles need the
--- ADMIN OPTION for that.
+-- Selects the grants that the roles $1 received or made, and all other grants on the same objects.
+-- The other grants determine the order in which the grants of the roles $1 are revoked. $2 is the
+-- comment that marks Tidegate's roles. $3 is the privilege (of pg_has_role) with which a member of
+-- a role can switch to that role. $4 is true if the administrator can make itself a member of one
+-- of Tidegate's roles only with the ADMIN OPTION.
 WITH gone AS (
     SELECT oid FROM pg_catalog.pg_roles WHERE rolname = ANY ($1::text[])
 ), who AS (

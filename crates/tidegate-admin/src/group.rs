@@ -150,7 +150,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// A membership of a role in a group or in another role.
+/// A membership of a role in a group of the tenant.
 struct Membership {
     group: String,
     /// The role that granted the membership; `None` before PostgreSQL 16, where REVOKE need not

@@ -37,9 +37,9 @@ async fn make_login(
         script.append(all_users_role::join(session, &of_users, &[login]));
     } else {
         // The tenant has no role of all users, because its name is too long.
-        script.append(all_users_role::connect(database, login));
+        script.append(all_users_role::grant_connect(database, login));
         if let Some(public) = session.owner_of_public().await? {
-            let usage = all_users_role::usage(login);
+            let usage = all_users_role::grant_usage(login);
             script.append(session.with_privileges_of(&public, usage).await?);
         }
     }

@@ -24,9 +24,9 @@ pub(super) enum HandoverStep {
 pub(super) async fn require_data_only(
     session: &Session,
     (roles, heir): (&[&str], &str),
-    moment: HandoverStep,
+    step: HandoverStep,
 ) -> Result<()> {
-    let reassigned = moment == HandoverStep::Reassigned;
+    let reassigned = step == HandoverStep::Reassigned;
     let query = include_str!("handover.sql");
     let rows = session
         .client

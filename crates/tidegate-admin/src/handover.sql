@@ -1,6 +1,7 @@
--- The objects that others could use to run code with the privileges of a new owner ($2). The
--- candidates are the objects that the roles $1 own or, after they were reassigned ($3), the objects
--- that this transaction has given to the new owner. Each row describes an object and the reason.
+-- Selects the objects that others could use to run code with the privileges of a new owner ($2).
+-- If $3 is false, the objects of the roles $1 are searched. If $3 is true, these were reassigned,
+-- and the objects that this transaction has given to the new owner are searched. Each row describes
+-- an object and the reason.
 WITH RECURSIVE leaving AS (
     SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = ANY ($1::text[])
 ), heir AS (
@@ -148,7 +149,8 @@ FROM reached r JOIN untrusted u ON u.oid = r.object
 WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass
 UNION
 -- Functions that may run SQL text or read a view, such as query_to_xml and dblink. Immutable
--- functions cannot. Of the server's own stable functions only those that are listed here can.
+-- functions cannot do so. Of the server's own stable functions, only those with `_to_xml` in their
+-- names can. Of the volatile functions, only those that are listed below are known not to do so.
 SELECT pg_catalog.pg_describe_object(c.class, c.object, 0) || ' calls '
        || c.function::pg_catalog.regprocedure || ' for ' || c.why || ' as the owner of a table'
 FROM calls c JOIN pg_catalog.pg_proc p ON p.oid = c.function

@@ -99,13 +99,13 @@ pub struct Admin {
     passwords: RolePasswords,
     /// One lock for each database, by name. The lock serialises changes of the database's users,
     /// because two sessions cannot change the privileges on the same database at the same time.
-    users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+    user_locks: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
     /// Idle sessions in the database of `admin_url`.
     sessions: SessionCache,
 }
 
 /// The lock for creating and dropping databases. Its timeout is long, because several nodes may
-/// queue for the lock. Each may hold the lock until a statement of the administrator times out.
+/// queue for the lock, and each may hold it until its `CREATE DATABASE` times out.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
@@ -113,13 +113,13 @@ const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
 };
 
 impl Admin {
-    /// Creates an administrator that logs in with `config`. The first operation opens the first
-    /// connection.
+    /// Creates an `Admin` that logs in with `config`. Connects to no server before the first
+    /// operation.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
         Self {
             config,
             passwords,
-            users: Arc::default(),
+            user_locks: Arc::default(),
             sessions: SessionCache::default(),
         }
     }
@@ -171,7 +171,7 @@ impl Admin {
     /// tenant, or contains other tables; [`Error::Busy`].
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
-        tenant::require_free(name)?;
+        tenant::require_not_reserved(name)?;
         let session = self.open_admin_database().await?;
         if tenant::database_exists(&session, name).await? {
             return tenant::require_control(&self.open(name).await?, name).await;
@@ -226,7 +226,7 @@ impl Admin {
             return done;
         }
         let owner = RoleName::new(name);
-        self.try_to_share(database, &owner).await;
+        self.try_to_provide_roles(database, &owner).await;
         self.try_to_provide_claims(database, &owner).await;
         Ok(())
     }
@@ -257,9 +257,8 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// Calls [`Self::provide_roles`] for a new tenant. An error is only logged, because the tenant
-    /// works without authenticators.
-    async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
+    /// Calls [`Self::provide_roles`] for a new tenant. Errors are only logged, because nodes retry.
+    async fn try_to_provide_roles(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
         }
@@ -304,12 +303,13 @@ impl Admin {
         adoption::plan(&session, name, owner.as_str(), &self.passwords).await
     }
 
-    /// Runs a planned adoption in one transaction. After that, tries to create the tenant's
-    /// authenticators and functions of claims; errors of this step are only logged.
+    /// Runs a planned adoption in one transaction. After that, tries to create the role of all
+    /// users, the authenticators and the functions of claims. Errors of this second step are only
+    /// logged.
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;
-        self.try_to_share(database, &adoption.owner).await;
+        self.try_to_provide_roles(database, &adoption.owner).await;
         self.try_to_provide_claims(database, &adoption.owner).await;
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Admin {
     /// Sets the password of a role that Tidegate created, and logs in as this role with
     /// `connector`. As long as PostgreSQL refuses the login because of settings of the role, resets
     /// the settings that the error names, and tries again. `shared` says whether anonymous callers
-    /// share the role. Returns the statements that reset settings.
+    /// or the members of a group share the role. Returns the statements that reset settings.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Admin {
 }
 
 /// PostgreSQL's error, if a login failed because of a setting that prevents every session from
-/// starting.
+/// starting; `None` if it failed for another reason.
 fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
@@ -101,7 +101,8 @@ async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Resu
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();
     for row in &rows {
-        // The setting is not UTF-8, so the message, which is UTF-8, cannot name it.
+        // A setting that is not valid UTF-8 is skipped. The message is UTF-8, so it cannot name
+        // such a setting.
         let Ok(setting) = row.try_get::<_, &str>(1) else {
             continue;
         };

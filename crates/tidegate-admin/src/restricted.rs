@@ -6,9 +6,9 @@ use super::Result;
 use super::script::{Script, SqlPart, list};
 use super::session::Session;
 
-/// Selects functions that are dangerous even in the hands of a role without privileges on tables,
-/// and whether PUBLIC may call each. Large objects and messages in the WAL fill the disk. Session
-/// locks fill the lock table that all databases of the cluster share. Callers who share a role can
+/// Selects functions that are dangerous even if the caller has no privileges on tables, and whether
+/// PUBLIC may call each. Large objects and messages in the WAL can fill the disk. Advisory locks
+/// can fill the lock table that all databases of the cluster share. Callers who share a role could
 /// terminate each other's sessions. Functions that release locks are not included, because they do
 /// no harm.
 const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use SqlPart::{Name, Quoted, Syntax};
 
-use super::grants::{self, Object, ObjectGrant, Owner, TemporaryGrant};
+use super::grants::{self, ActingRole, Object, ObjectGrant, TemporaryGrant};
 use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Result, group, handover, role};
@@ -40,8 +40,8 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships would end with the roles. They are ended first, because REVOKE takes back fewer
-    // grants while a grantor still has the privilege through a membership.
+    // `DROP ROLE` would end the memberships too. They are ended first, because REVOKE … CASCADE
+    // keeps the grants of a grantor that still holds the GRANT OPTION through a membership.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
@@ -82,15 +82,15 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
     for grant in &grants {
         if !grant.by_owner() {
             writer.as_grantor(grant);
-        } else if session.superuser || !grant.grantor.reached {
+        } else if session.superuser || !grant.grantor.assumable {
             writer.as_administrator(grant, heir);
         } else {
             writer.as_grantor(grant);
         }
     }
     writer.act_as(None);
-    let stands_for: Vec<_> = writer.stands_for.into_iter().collect();
-    let script = with_privileges_of(session, &stands_for, writer.script).await?;
+    let required_memberships: Vec<_> = writer.required_memberships.into_iter().collect();
+    let script = with_privileges_of(session, &required_memberships, writer.script).await?;
     script.run_each(session).await
 }
 
@@ -99,7 +99,7 @@ struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
     /// The roles that the administrator must be a member of while the statements run.
-    stands_for: BTreeSet<&'a str>,
+    required_memberships: BTreeSet<&'a str>,
     /// The role that runs the statements; `None` for the administrator.
     role: Option<&'a str>,
 }
@@ -109,7 +109,7 @@ impl<'a> RevocationWriter<'a> {
         Self {
             script: Script::default(),
             superuser,
-            stands_for: BTreeSet::new(),
+            required_memberships: BTreeSet::new(),
             role: None,
         }
     }
@@ -121,27 +121,30 @@ impl<'a> RevocationWriter<'a> {
         self.role = role;
         match role {
             Some(role) => {
-                self.stands_for.insert(role);
+                self.required_memberships.insert(role);
                 self.script.push(&[Syntax("SET LOCAL ROLE "), Name(role)]);
             }
             None => self.script.push(&[Syntax("RESET ROLE")]),
         }
     }
 
-    /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
-    /// and sees schemas that the owner may not see. An administrator that is not a superuser needs
-    /// the role switch, because PostgreSQL could otherwise choose a wrong grantor: another role
-    /// that the administrator is a member of.
+    /// Acts as the owner of an object. A superuser needs no role switch, because PostgreSQL lets it
+    /// act for every owner, even in schemas that the owner may not use. An administrator that is
+    /// not a superuser switches to the role of the owner, because PostgreSQL could otherwise choose
+    /// a wrong grantor: another role that the administrator is a member of.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
 
+    /// Adds the statement with which the administrator revokes a grant that the object's owner
+    /// made. If the owner is `heir`, the administrator must be a member of it while the statements
+    /// run.
     fn as_administrator(&mut self, grant: &'a ObjectGrant, heir: &str) {
         if grant.grantor.role == heir {
-            self.stands_for.insert(&grant.grantor.role);
+            self.required_memberships.insert(&grant.grantor.role);
         }
         self.act_as(None);
-        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Right);
+        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Privilege);
         self.script.push(&revoke);
     }
 
@@ -150,19 +153,20 @@ impl<'a> RevocationWriter<'a> {
     /// administrator cannot grant these privileges or cannot act as the grantor.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
-        let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {
+        let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.assumable)
+        else {
             return;
         };
-        for temporary in &missing_privileges {
-            self.act_as_owner(&temporary.lender.role);
-            self.script.push(&temporary.give);
+        for privilege in &missing_privileges {
+            self.act_as_owner(&privilege.owner.role);
+            self.script.push(&privilege.grant);
         }
         self.act_as(Some(&grantor.role));
-        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Right);
+        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Privilege);
         self.script.push(&revoke);
-        for temporary in missing_privileges.iter().rev() {
-            self.act_as_owner(&temporary.lender.role);
-            self.script.push(&temporary.take);
+        for privilege in missing_privileges.iter().rev() {
+            self.act_as_owner(&privilege.owner.role);
+            self.script.push(&privilege.revoke);
         }
     }
 }
@@ -170,11 +174,11 @@ impl<'a> RevocationWriter<'a> {
 /// A privilege that the grantor needs to revoke its grant, but does not have.
 struct MissingPrivilege<'a> {
     /// The owner of the object or schema, who can grant the privilege.
-    lender: &'a Owner,
+    owner: &'a ActingRole,
     /// The statement that grants the privilege to the grantor.
-    give: Vec<SqlPart<'a>>,
+    grant: Vec<SqlPart<'a>>,
     /// The statement that revokes the privilege from the grantor again.
-    take: Vec<SqlPart<'a>>,
+    revoke: Vec<SqlPart<'a>>,
 }
 
 /// The privileges that the grantor needs to revoke its grant, but does not have. `None` if the
@@ -183,17 +187,22 @@ struct MissingPrivilege<'a> {
 fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
     let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();
-    if let Some((schema, owner)) = grant.object.schema.as_ref().filter(|_| !grant.sees) {
+    if let Some((schema, owner)) = grant
+        .object
+        .schema
+        .as_ref()
+        .filter(|_| !grant.may_use_schema)
+    {
         let on = [Syntax("USAGE ON SCHEMA "), Quoted(schema)];
         missing_privileges.push(MissingPrivilege {
-            lender: owner,
-            give: [
+            owner,
+            grant: [
                 &[Syntax("GRANT ")],
                 &on[..],
                 &[Syntax(" TO "), Name(grantor)],
             ]
             .concat(),
-            take: [
+            revoke: [
                 &[Syntax("REVOKE ")],
                 &on[..],
                 &[Syntax(" FROM "), Name(grantor)],
@@ -201,24 +210,24 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
             .concat(),
         });
     }
-    if !grant.holds && !grant.by_owner() {
-        let mut give = vec![Syntax("GRANT ")];
-        give.extend(what(grant));
-        give.extend([Syntax(" TO "), Name(grantor), Syntax(" WITH GRANT OPTION")]);
-        let whole = match grant.temporary {
-            TemporaryGrant::Right => RevokedPart::Right,
-            TemporaryGrant::Option => RevokedPart::Option,
+    if !grant.has_grant_option && !grant.by_owner() {
+        let mut statement = vec![Syntax("GRANT ")];
+        statement.extend(privileges_on_object(grant));
+        statement.extend([Syntax(" TO "), Name(grantor), Syntax(" WITH GRANT OPTION")]);
+        let part = match grant.temporary {
+            TemporaryGrant::Privilege => RevokedPart::Privilege,
+            TemporaryGrant::GrantOptionOnly => RevokedPart::GrantOptionOnly,
             TemporaryGrant::Harmful => return None,
         };
         missing_privileges.push(MissingPrivilege {
-            lender: &grant.object.owner,
-            give,
-            take: revoke(grant, Some(grantor), whole),
+            owner: &grant.object.owner,
+            grant: statement,
+            revoke: revoke(grant, Some(grantor), part),
         });
     }
     missing_privileges
         .iter()
-        .all(|temporary| temporary.lender.reached)
+        .all(|privilege| privilege.owner.assumable)
         .then_some(missing_privileges)
 }
 
@@ -226,21 +235,21 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
 #[derive(Clone, Copy)]
 enum RevokedPart {
     /// The whole privilege is revoked.
-    Right,
+    Privilege,
     /// Only the GRANT OPTION is revoked.
-    Option,
+    GrantOptionOnly,
 }
 
 fn revoke<'a>(
     grant: &'a ObjectGrant,
     from: Option<&'a str>,
-    whole: RevokedPart,
+    part: RevokedPart,
 ) -> Vec<SqlPart<'a>> {
-    let mut parts = vec![match whole {
-        RevokedPart::Right => Syntax("REVOKE "),
-        RevokedPart::Option => Syntax("REVOKE GRANT OPTION FOR "),
+    let mut parts = vec![match part {
+        RevokedPart::Privilege => Syntax("REVOKE "),
+        RevokedPart::GrantOptionOnly => Syntax("REVOKE GRANT OPTION FOR "),
     }];
-    parts.extend(what(grant));
+    parts.extend(privileges_on_object(grant));
     parts.push(Syntax(" FROM "));
     parts.push(from.map_or(Syntax("PUBLIC"), Name));
     parts.push(Syntax(" CASCADE"));
@@ -248,7 +257,7 @@ fn revoke<'a>(
 }
 
 /// The SQL between GRANT or REVOKE and the role: the privileges and the object of a grant.
-fn what(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
+fn privileges_on_object(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
     let Object {
         kind, name, column, ..
     } = &grant.object;

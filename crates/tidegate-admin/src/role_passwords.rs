@@ -32,7 +32,7 @@ impl RolePasswords {
         ClaimsKey::derive(&self.secret, database, generation)
     }
 
-    /// Whether a verifier was made from the password of a role.
+    /// Whether a verifier was made from the derived password of a role.
     pub(super) fn verifies(&self, role: &str, verifier: &str) -> bool {
         verifies(verifier, &self.password(role))
     }

@@ -180,7 +180,7 @@ pub(super) fn comment(text: &str) -> String {
     })
 }
 
-/// Puts a comma between each two of `objects`.
+/// Returns `objects` with a comma between each two of them.
 pub(super) fn list<'a>(objects: impl IntoIterator<Item = SqlPart<'a>>) -> Vec<SqlPart<'a>> {
     let mut parts = Vec::new();
     for object in objects {

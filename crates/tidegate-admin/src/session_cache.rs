@@ -27,7 +27,7 @@ pub(super) struct SessionCache(Arc<Mutex<Idle>>);
 struct Idle {
     sessions: Vec<(Session, Instant)>,
     /// Whether the task [`close_old`] is running.
-    watched: bool,
+    closer_runs: bool,
 }
 
 impl SessionCache {
@@ -61,7 +61,7 @@ impl SessionCache {
             return;
         }
         idle.sessions.push((session, Instant::now()));
-        if !std::mem::replace(&mut idle.watched, true) {
+        if !std::mem::replace(&mut idle.closer_runs, true) {
             runtime.spawn(close_old(self.clone()));
         }
     }
@@ -75,7 +75,7 @@ async fn close_old(cache: SessionCache) {
         idle.sessions
             .retain(|(_, since)| since.elapsed() < MAX_IDLE_TIME);
         if idle.sessions.is_empty() {
-            idle.watched = false;
+            idle.closer_runs = false;
             return;
         }
     }

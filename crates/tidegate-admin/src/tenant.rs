@@ -33,7 +33,7 @@ pub(super) fn reserved(database: &str) -> Option<&'static str> {
 }
 
 /// Fails if the control database cannot have this name.
-pub(super) fn require_free(name: &str) -> Result<()> {
+pub(super) fn require_not_reserved(name: &str) -> Result<()> {
     match reserved(name) {
         None => Ok(()),
         Some(reason) => Err(Error::Occupied {
@@ -123,7 +123,7 @@ pub(super) async fn create(
     ]);
     script.append(owner_rights(database, database));
     if let Some(role) = &users_role {
-        script.append(all_users_role::connect(database, role));
+        script.append(all_users_role::grant_connect(database, role));
     }
     script.run_each(session).await
 }
@@ -151,8 +151,9 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     script
 }
 
-/// Gives the owner the schema `public`, takes CREATE on the schema from PUBLIC, and restricts
-/// dangerous functions to the owner. `session` is in the new database.
+/// Gives the schema `public` to the tenant's owner, and revokes CREATE on it from PUBLIC. Grants
+/// USAGE on it to the role of all users. Restricts dangerous functions to the owner. `session` is
+/// in the new database.
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     if !session
@@ -173,7 +174,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
     if let Some(role) = all_users_role::name(owner) {
-        script.append(all_users_role::usage(&role));
+        script.append(all_users_role::grant_usage(&role));
     }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
@@ -204,9 +205,9 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     Ok(())
 }
 
-/// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, its objects will go to `owner`, so it fails if code among them would then run with
-/// the owner's privileges. Also fails if the role is used in other databases.
+/// Fails if a role must not be dropped. Without `reassign`, the role must not own objects. With
+/// `reassign`, its objects will go to `owner`, so there must be no code among them that would then
+/// run with the owner's privileges. The role must not be used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -222,9 +223,9 @@ pub(super) async fn may_drop_user(
     role::require_nothing_outside(session, &[role], database, elsewhere).await
 }
 
-/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
-/// own database. With `reassign`, the tenant's owner gets the objects that the role owns in the
-/// tenant's database.
+/// Drops the role of a user, and deletes the identity that is stored for it. `session` is in the
+/// tenant's database, `home` in the administrator's own database. With `reassign`, the tenant's
+/// owner gets the objects that the role owns in the tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),
@@ -235,7 +236,7 @@ pub(super) async fn drop_user(
     session.begin().await?;
     let mut dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
     if dropped.is_ok() {
-        dropped = claims::forget(session, role).await;
+        dropped = claims::delete_identity(session, role).await;
     }
     session.end(dropped).await
 }

@@ -91,9 +91,9 @@ async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>
     }
     let mut script = authenticator::provisioning_script();
     script.append(make(admin, new.role, origin));
-    script.append(all_users_role::connect(new.database, new.role));
+    script.append(all_users_role::grant_connect(new.database, new.role));
     if let Some(public) = session.owner_of_public().await? {
-        let usage = all_users_role::usage(new.role);
+        let usage = all_users_role::grant_usage(new.role);
         script.append(session.with_privileges_of(&public, usage).await?);
     }
     script.run(&session).await?;

@@ -68,7 +68,7 @@ impl Admin {
     /// time. Dropping the guard releases the lock.
     async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
         let lock = {
-            let mut locks = self.users.lock();
+            let mut locks = self.user_locks.lock();
             Arc::clone(locks.entry(database.to_string()).or_default())
         };
         lock.lock_owned().await
@@ -114,7 +114,7 @@ impl Admin {
     /// connections log in as the role itself. The role of one user loses that limit and gets an
     /// authenticator. The limit does not change if only a superuser may set it, or if an operator
     /// has set another limit.
-    pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
+    pub async fn set_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_admin_database().await?;
         let role = role.as_str();
         session::retry_on_conflict(|| shared::limit(&session, role, shared)).await?;
@@ -134,7 +134,7 @@ impl Admin {
     }
 
     /// Checks whether [`Self::drop_user`] would refuse to drop the role, and fails with the same
-    /// error. Does not check for [`Error::StillUsed`].
+    /// error. Does not check for [`Error::RoleExists`] and [`Error::StillUsed`].
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,
@@ -165,7 +165,9 @@ impl Admin {
         let _turn = self.lock_users(database).await;
         let session = self.open(database.as_str()).await?;
         match role::origin(&session, role.as_str()).await? {
-            role::RoleOrigin::Missing => return claims::forget(&session, role.as_str()).await,
+            role::RoleOrigin::Missing => {
+                return claims::delete_identity(&session, role.as_str()).await;
+            }
             role::RoleOrigin::Other => return Err(Error::RoleExists(role.to_string())),
             role::RoleOrigin::Tidegate => {}
         }
@@ -192,8 +194,8 @@ impl Admin {
         })
     }
 
-    /// Runs statements of the operator in one transaction, as a user whose role Tidegate created.
-    /// Names in the statements must be qualified, because the `search_path` is empty.
+    /// Runs the statements in `sql` in one transaction, logged in as a role that Tidegate created.
+    /// The statements must qualify all names, because the `search_path` is empty.
     pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
         let password = Secret::new(self.passwords.password(role.as_str()));
         let login = self.config.clone().with_login(role.as_str(), password);

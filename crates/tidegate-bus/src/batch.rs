@@ -38,9 +38,9 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// Creates a batcher for a stream that starts at `start`. Messages have about `limit` bytes. An
-    /// item of more than `longest` bytes is left out, and the nodes that get the messages notice
-    /// the gap.
+    /// Creates a batcher for a stream that starts at `start`. Messages have at most about `limit`
+    /// bytes, unless a single item is larger. An item of more than `longest` bytes is left out, and
+    /// the nodes that get the messages notice the gap.
     pub fn new(lineage: Lineage, start: LogPosition, limit: usize, longest: usize) -> Self {
         Self {
             lineage,
@@ -58,21 +58,21 @@ impl Batcher {
         }
     }
 
-    /// The place after everything that was added. A position that was added while a message is
-    /// being filled counts only when that message has ended.
+    /// The place after everything that was added. While items wait until their message ends, a
+    /// position that was added after them is not included yet.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The end of the last message with changes.
+    /// The end of the last message with changes, or of the last item that was left out.
     pub fn sent(&self) -> Place {
         self.sent
     }
 
     /// A message without changes that reports how far the log was read.
     pub fn progress(&self) -> BusMessage {
-        // Inside a transaction, and while items wait, the end of the last message is reported again.
-        // The message with the items reports the next position.
+        // Inside a transaction, and while items wait, the end of the last message is reported
+        // again. The message with the items reports the next position.
         let to = if self.place.is_open() || !self.items.is_empty() {
             self.sent
         } else {

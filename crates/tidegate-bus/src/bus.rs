@@ -18,7 +18,7 @@ use crate::connection;
 use crate::database::Head;
 use crate::joined::Joined;
 use crate::settings::BusSettings;
-use crate::shared::{PRESENCE, SharedBus};
+use crate::shared::{PRESENCE_TIMEOUT, SharedBus};
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
@@ -27,8 +27,9 @@ use crate::stream::BusStream;
 const ATTEMPTS: usize = 3;
 
 /// A change log in which one node reads each database for all nodes. Streams get their changes over
-/// the bus. `retain`, `release` and `abandon` take the other nodes into account. All other
-/// operations are those of the wrapped change log.
+/// the bus. `release` and `abandon` do nothing while another node uses the database. `retain` also
+/// determines how far the reader in this process confirms the log. All other operations are those
+/// of the wrapped change log.
 pub struct Bus {
     shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
@@ -134,15 +135,15 @@ impl Bus {
 }
 
 /// The log and the position at which a stream over the bus begins. `None` if the reader has not
-/// reached `start`, or reads another log. Also `None` for `Earliest`, because the bus does not know
-/// the start of the retention window.
+/// reached `start`, or if its log does not continue the log of `start`. Also `None` for `Earliest`,
+/// because the bus does not know the start of the retention window.
 fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
     match start {
         LogStart::Earliest => None,
         LogStart::Now => Some((head.lineage, head.complete)),
         LogStart::At { log, position } => {
-            let is_behind = position <= head.complete && head.lineage.contains(log, position);
-            is_behind.then_some((head.lineage, position))
+            let is_reached = position <= head.complete && head.lineage.contains(log, position);
+            is_reached.then_some((head.lineage, position))
         }
     }
 }
@@ -213,13 +214,14 @@ impl ChangeLog for Bus {
         Ok(end)
     }
 
-    /// Abandons the database only if no other node uses it, because all nodes share the slot. If
-    /// another node has reported its use recently, waits for `PRESENCE` first, because that node
-    /// may have stopped using the database. That node then counts only if it reports its use again
-    /// during the wait. The change log does not drop a slot that is being read.
+    /// Drops the retention window only if no other node uses the database, because all nodes share
+    /// the slot. If another node has reported its use recently, waits for `PRESENCE_TIMEOUT` first,
+    /// because that node may have stopped using the database. That node then counts only if it
+    /// reports its use again during the wait. The change log does not drop a slot that is being
+    /// read.
     async fn abandon(&self, database: &DatabaseName) -> LogResult<()> {
         if self.is_shared(database) {
-            tokio::time::sleep(PRESENCE).await;
+            tokio::time::sleep(PRESENCE_TIMEOUT).await;
         }
         if self.is_shared(database) {
             return Ok(());

@@ -28,7 +28,7 @@ pub struct Chain {
     identity: LogIdentity,
     /// The place after everything that was handed out.
     place: Place,
-    /// The position after the last complete transaction that was handed out.
+    /// The position before which everything was handed out. It does not grow inside a transaction.
     complete: LogPosition,
     /// For each table, by OID, the last description that was handed out.
     known: HashMap<u32, Bytes>,
@@ -131,8 +131,8 @@ impl Chain {
         }
     }
 
-    /// Takes a message of a stream that the node reads itself. Appends it to `out`, unless it was
-    /// already handed out. `sequence` is the state of that stream.
+    /// Processes a message of a stream that the node reads itself. Appends it to `out`, unless it
+    /// was already handed out. `sequence` is the state of that stream.
     ///
     /// # Errors
     ///

@@ -28,9 +28,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_INTERVAL: Duration = Duration::from_millis(100);
 /// The silence after which this node tries to replace the reader: two heartbeats are missing. If
-/// the reader is only late, the attempt fails, because PostgreSQL gives the slot to only one
-/// process at a time.
-pub(crate) const SILENCE: Duration = Duration::from_millis(450);
+/// the reader is only late, the attempt fails, because PostgreSQL lets only one process at a time
+/// use the slot.
+pub(crate) const ELECTION_SILENCE: Duration = Duration::from_millis(450);
 /// How long a node that has just started to use a database waits for a message of a reader before
 /// it tries to become the reader.
 const FIRST_SILENCE: Duration = Duration::from_millis(300);
@@ -56,7 +56,7 @@ pub(crate) struct Database {
     /// How far the reader has read; `None` before its first message with a position.
     head: watch::Sender<Option<Head>>,
     /// The time of the last message of a reader.
-    heard: Mutex<Instant>,
+    last_message: Mutex<Instant>,
     /// Whether this node is the reader of the database.
     pub(crate) reads: AtomicBool,
     /// Notified when a stream of this node needs the current position of the reader.
@@ -73,17 +73,18 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
-        // The node begins as if it had last heard a reader some time ago. So the silence reaches
-        // `SILENCE` after only `FIRST_SILENCE`, and a database without a reader soon gets one.
+        // `last_message` is set to a time in the past, so that the silence reaches
+        // `ELECTION_SILENCE` after only `FIRST_SILENCE`. So a database without a reader soon gets
+        // one.
         let now = Instant::now();
-        let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
+        let last_message = now.checked_sub(ELECTION_SILENCE.saturating_sub(FIRST_SILENCE));
         Self {
             subject: format!("{}.{}", shared.cell, shared.seal.name(name.as_str())),
             name,
             shared,
             live: broadcast::Sender::new(QUEUE),
             head: watch::Sender::new(None),
-            heard: Mutex::new(heard.unwrap_or(now)),
+            last_message: Mutex::new(last_message.unwrap_or(now)),
             reads: AtomicBool::new(false),
             wanted: Notify::new(),
             asked: Notify::new(),
@@ -100,7 +101,7 @@ impl Database {
 
     /// The time since the last message of a reader.
     pub(crate) fn silence(&self) -> Duration {
-        self.heard.lock().elapsed()
+        self.last_message.lock().elapsed()
     }
 
     /// Completes when the next message of a reader is recorded.
@@ -109,14 +110,14 @@ impl Database {
         let _ = self.head.subscribe().changed().await;
     }
 
-    /// Waits until the reader has reached `least`. Returns `None` if there is no reader, or if the
-    /// reader does not reach `least` within [`HEAD_TIMEOUT`].
+    /// Waits until the reader has reached `least`. Returns `None` if NATS is not connected, or if
+    /// no reader has reached `least` within [`HEAD_TIMEOUT`].
     pub(crate) async fn head(&self, least: LogPosition) -> Option<Head> {
         self.shared.connected()?;
         let mut head = self.head.subscribe();
         let is_fresh = |head: &Option<Head>| {
             let has_reached = head.as_ref().is_some_and(|head| head.complete >= least);
-            has_reached && self.silence() < SILENCE
+            has_reached && self.silence() < ELECTION_SILENCE
         };
         let deadline = Instant::now() + HEAD_TIMEOUT;
         while Instant::now() < deadline {
@@ -139,7 +140,7 @@ impl Database {
     /// Records the position of a message of the reader and passes the message to this node's
     /// streams.
     pub(crate) fn take_message(&self, message: BusMessage) {
-        *self.heard.lock() = Instant::now();
+        *self.last_message.lock() = Instant::now();
         self.head.send_modify(|head| {
             let same = head.take().filter(|it| it.lineage.log == message.identity);
             *head = match same {
@@ -148,7 +149,8 @@ impl Database {
                     complete: same.complete.max(message.to.lsn),
                     lineage: same.lineage,
                 }),
-                // Only a message without changes names the ancestors of its log.
+                // The head of another log needs its lineage, which only a message without changes
+                // contains.
                 None if message.items.is_empty() && !message.to.is_open() => Some(Head {
                     lineage: message.lineage(),
                     complete: message.to.lsn,

@@ -1,5 +1,5 @@
-//! The election of the node that reads a database. PostgreSQL gives the slot to only one process at
-//! a time, and the node of that process is elected.
+//! The election of the node that reads a database. PostgreSQL lets only one connection at a time
+//! read the slot. The node of that connection is elected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info};
 
 use crate::backoff::ElectionBackoff;
-use crate::database::{Database, SILENCE};
+use crate::database::{Database, ELECTION_SILENCE};
 use crate::reader;
 
-/// The silence after which the connection of a reader that still holds the slot is terminated.
-const FROZEN: Duration = Duration::from_secs(3);
-/// The delay before the next attempt if another process holds the slot.
-const HELD: Duration = Duration::from_millis(500);
+/// The silence after which the connection of a reader that still uses the slot is terminated.
+const FROZEN_SILENCE: Duration = Duration::from_secs(3);
+/// The delay before the next attempt if another process uses the slot.
+const HELD_DELAY: Duration = Duration::from_millis(500);
 /// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
 /// A node that already reads other databases waits this much longer for each of them, so that the
@@ -40,13 +40,13 @@ pub(crate) async fn run(database: Arc<Database>) {
                 }
             }
             Ok(None) => {
-                if database.silence() > FROZEN && shared.connected().is_some() {
+                if database.silence() > FROZEN_SILENCE && shared.connected().is_some() {
                     close_reader(&database).await;
-                    // The next attempt waits: the reader may be healthy although this node does not
-                    // receive its messages.
+                    // The next attempt is delayed, because the reader may be healthy although this
+                    // node does not receive its messages.
                     backoff.wait(database.next_message()).await;
                 } else {
-                    sleep(HELD).await;
+                    sleep(HELD_DELAY).await;
                 }
             }
             Err(error) => {
@@ -75,21 +75,22 @@ async fn close_reader(database: &Database) {
     let closed = database
         .shared
         .log
-        .close_reader(&database.name, FROZEN)
+        .close_reader(&database.name, FROZEN_SILENCE)
         .await;
     if let Err(error) = closed {
         debug!(database = %database.name, %error, "could not close the reader");
     }
 }
 
-/// Waits until this node is connected to NATS and the reader has been silent for [`SILENCE`] plus
-/// the delay of [`LOAD`]. Returns whether a reader sent a message during the wait.
+/// Waits until this node is connected to NATS and the reader has been silent for
+/// [`ELECTION_SILENCE`] plus the delay of [`LOAD`]. Returns whether a reader sent a message during
+/// the wait.
 async fn wait_for_silence(database: &Database) -> bool {
     let began = Instant::now();
     loop {
-        let reading = database.shared.reading.load(Ordering::Relaxed);
-        let load = u32::try_from(reading).unwrap_or(LOAD.1).min(LOAD.1);
-        let limit = SILENCE + LOAD.0 * load;
+        let databases_read = database.shared.databases_read.load(Ordering::Relaxed);
+        let load = u32::try_from(databases_read).unwrap_or(LOAD.1).min(LOAD.1);
+        let limit = ELECTION_SILENCE + LOAD.0 * load;
         if database.shared.connected().is_none() {
             database.shared.first_connection().await;
             sleep(RECONNECTION).await;
@@ -108,7 +109,10 @@ struct Role<'a>(&'a Database);
 impl<'a> Role<'a> {
     fn new(database: &'a Database) -> Self {
         database.reads.store(true, Ordering::Relaxed);
-        database.shared.reading.fetch_add(1, Ordering::Relaxed);
+        database
+            .shared
+            .databases_read
+            .fetch_add(1, Ordering::Relaxed);
         Self(database)
     }
 }
@@ -116,7 +120,7 @@ impl<'a> Role<'a> {
 impl Drop for Role<'_> {
     fn drop(&mut self) {
         self.0.reads.store(false, Ordering::Relaxed);
-        self.0.shared.reading.fetch_sub(1, Ordering::Relaxed);
+        self.0.shared.databases_read.fetch_sub(1, Ordering::Relaxed);
         self.0.shared.note_unstored(&self.0.name, false);
     }
 }

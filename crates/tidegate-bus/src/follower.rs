@@ -30,7 +30,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A follower that hands out the changes of transactions that commit after `start`.
+    /// A follower that hands out the changes of transactions that commit at or after `start`.
     pub fn new(identity: LogIdentity, start: LogPosition) -> Self {
         Self {
             chain: Chain::new(identity, start),
@@ -60,7 +60,7 @@ impl Follower {
         self.chain.complete()
     }
 
-    /// Takes a live message of the reader. Appends its new items to `out`. After a gap, the
+    /// Processes a live message of the reader. Appends its new items to `out`. After a gap, the
     /// messages that JetStream keeps must be read.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Follower {
         Ok(offered)
     }
 
-    /// Takes the next message after [`place`](Self::place) that JetStream keeps. `message` is
+    /// Processes the next message after [`place`](Self::place) that JetStream keeps. `message` is
     /// `None` if JetStream has no such message. If it is `None`, or if changes before it are
     /// missing, the node must read the log itself.
     ///
@@ -105,7 +105,7 @@ impl Follower {
             None => Offered::Gap,
         };
         if offered == Offered::Gap {
-            self.leave();
+            self.read_own_stream();
             return Ok(());
         }
         let Some(waiting) = self.waiting.take() else {
@@ -120,7 +120,7 @@ impl Follower {
     }
 
     /// Makes the node read the log itself, until a live message leaves no gap.
-    pub fn leave(&mut self) {
+    pub fn read_own_stream(&mut self) {
         self.source = Source::Slot;
         self.waiting = None;
         self.local = None;
@@ -131,8 +131,8 @@ impl Follower {
         self.local = Some(Sequence::new(start));
     }
 
-    /// Takes a message of the node's own stream. Appends it to `out` if it was not handed out yet.
-    /// Ignores the message if no stream was opened.
+    /// Processes a message of the node's own stream. Appends it to `out` if it was not handed out
+    /// yet. Ignores the message if no stream was opened.
     ///
     /// # Errors
     ///

@@ -15,9 +15,9 @@ use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
 /// The interval at which a node that is not the reader reports that it uses the database.
-const PRESENCE: Duration = Duration::from_secs(1);
+const PRESENCE_INTERVAL: Duration = Duration::from_secs(1);
 /// The minimum time between two questions to the reader.
-const QUESTION: Duration = Duration::from_millis(5);
+const QUESTION_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A database with its tasks. Dropping it stops the tasks.
 pub(crate) struct Joined {
@@ -50,15 +50,17 @@ async fn listen(database: Arc<Database>) {
                 let _ = database.receive(&message);
             }
         }
-        sleep(PRESENCE).await;
+        sleep(PRESENCE_INTERVAL).await;
     }
 }
 
 /// Asks the reader for its position when a stream of this node needs it. Otherwise reports, once in
-/// [`PRESENCE`], that this node uses the database.
+/// [`PRESENCE_INTERVAL`], that this node uses the database.
 async fn ask(database: Arc<Database>) {
     loop {
-        let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();
+        let wanted = timeout(PRESENCE_INTERVAL, database.wanted.notified())
+            .await
+            .is_ok();
         if database.reads.load(Ordering::Relaxed) {
             if wanted {
                 database.asked.notify_one();
@@ -72,6 +74,6 @@ async fn ask(database: Arc<Database>) {
             nats.publish(format!("{}.q", database.subject), sealed)
                 .await;
         }
-        sleep(QUESTION).await;
+        sleep(QUESTION_INTERVAL).await;
     }
 }

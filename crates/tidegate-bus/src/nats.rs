@@ -138,7 +138,7 @@ impl Nats {
     }
 
     /// The maximum size of a message's payload in bytes.
-    pub(crate) fn longest(&self) -> usize {
+    pub(crate) fn max_payload(&self) -> usize {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }
 

@@ -19,12 +19,14 @@ use crate::stored::Stored;
 /// The interval at which the reader reports its position.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
-/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest messages.
-const CONFIRM: Duration = Duration::from_secs(10);
+/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
+/// messages.
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(10);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration it asks on another connection, because a walsender that
 /// decodes a large transaction may not answer for a long time.
-const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
+const POSTGRES_SILENCE: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_millis(2500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -40,12 +42,13 @@ struct Reader<'a> {
     batcher: Batcher,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
-    /// Whether a node waits for an answer with the reader's position.
+    /// Whether a node has asked for the reader's position. It is sent when the stream has reported
+    /// one.
     owes_progress: bool,
     /// The position before which every change was read.
     complete: LogPosition,
-    /// The value of `complete` when the reader last asked JetStream how far its messages reach. If
-    /// they reach this position, the position is confirmed to PostgreSQL.
+    /// The value of `complete` at the last check of JetStream. If JetStream has all messages up to
+    /// this position at the next check, the position is confirmed to PostgreSQL.
     mark: LogPosition,
     /// Sends positions up to which JetStream has stored all messages.
     kept: mpsc::Sender<LogPosition>,
@@ -54,10 +57,10 @@ struct Reader<'a> {
     answered: mpsc::Sender<bool>,
 }
 
-/// The last sign of PostgreSQL, or the last question if PostgreSQL is silent.
+/// When PostgreSQL last sent a message, or how it was last asked for one if it is silent.
 enum Contact {
     /// The time of the last message.
-    Heard(Instant),
+    Received(Instant),
     /// The stream was asked for a position. The time is that of the last message or answer.
     Asked(Instant),
     /// PostgreSQL was asked on another connection.
@@ -76,7 +79,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let start = stream.start();
     *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
-    let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
+    let longest = nats.map_or(LIMIT, |nats| nats.max_payload().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
     let (answered, mut responses) = mpsc::channel(1);
     let mut reader = Reader {
@@ -88,18 +91,18 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         complete: start,
         mark: start,
         kept,
-        contact: Contact::Heard(Instant::now()),
+        contact: Contact::Received(Instant::now()),
         answered,
     };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
+    let mut confirm = interval_at(Instant::now() + CONFIRM_INTERVAL, CONFIRM_INTERVAL);
     let (mut batch, mut out) = (Vec::new(), Vec::new());
     loop {
         let mut outcome = Ok(());
         tokio::select! {
             next = reader.stream.next(&mut batch) => {
-                reader.contact = Contact::Heard(Instant::now());
+                reader.contact = Contact::Received(Instant::now());
                 outcome = next.and_then(|()| reader.take(&mut batch, &mut out));
             }
             () = database.asked.notified() => {
@@ -121,7 +124,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }
-            Some(answered) = responses.recv() => outcome = reader.judge(answered),
+            Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {
@@ -170,11 +173,11 @@ impl Reader<'_> {
     /// Checks whether PostgreSQL still answers, after it has sent nothing for some time.
     fn check_contact(&mut self) {
         match self.contact {
-            Contact::Heard(at) if at.elapsed() > SILENCE.0 => {
+            Contact::Received(at) if at.elapsed() > POSTGRES_SILENCE.0 => {
                 self.stream.request_position();
                 self.contact = Contact::Asked(at);
             }
-            Contact::Asked(at) if at.elapsed() > SILENCE.1 => {
+            Contact::Asked(at) if at.elapsed() > POSTGRES_SILENCE.1 => {
                 self.ask_on_other_connection();
                 self.contact = Contact::AskedAgain;
             }
@@ -195,7 +198,7 @@ impl Reader<'_> {
 
     /// Returns an error, which ends the reader, if PostgreSQL has answered on no connection.
     /// `has_responded` says whether it has answered on the other connection.
-    fn judge(&mut self, has_responded: bool) -> Result<(), LogError> {
+    fn handle_response(&mut self, has_responded: bool) -> Result<(), LogError> {
         if matches!(self.contact, Contact::AskedAgain) {
             if !has_responded {
                 let reason = "PostgreSQL does not answer this node";
@@ -221,8 +224,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether PostgreSQL has answered a question on another connection. An error that PostgreSQL sent
-/// is an answer.
+/// Whether PostgreSQL has responded on another connection. An error counts as a response, unless it
+/// means that PostgreSQL is unavailable.
 fn is_response(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
     !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
 }

@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 const HEAD: usize = 1 + SESSION + 8;
 const SESSION: usize = 16;
 /// The maximum number of session keys that are cached.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Random bytes that identify a run of a process.
 pub type SealSession = [u8; SESSION];
@@ -28,7 +28,8 @@ pub type SealSession = [u8; SESSION];
 pub enum SealedKind {
     /// A message of the reader.
     Event,
-    /// A question to the reader.
+    /// A message to the reader: a question for its position, or the report that a node uses the
+    /// database.
     Question,
 }
 
@@ -39,7 +40,8 @@ pub enum SealedKind {
 /// numbers its messages and uses the number as the nonce. It never repeats a nonce, so the number
 /// of messages is not limited as it would be with random nonces (RFC 8439, section 2.8).
 pub struct Seal {
-    master: Zeroizing<[u8; 32]>,
+    /// The key of the bus, which is derived from the master key.
+    bus_key: Zeroizing<[u8; 32]>,
     session: SealSession,
     number: AtomicU64,
     /// The cached keys of sessions, in the order of their first use.
@@ -48,9 +50,9 @@ pub struct Seal {
 
 impl Seal {
     /// Creates a seal. `session` must be random bytes.
-    pub fn new(master: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
+    pub fn new(bus_key: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
         Self {
-            master,
+            bus_key,
             session,
             number: AtomicU64::new(0),
             keys: Mutex::default(),
@@ -131,7 +133,7 @@ impl Seal {
         let secret = self.derive(&session, database.as_str());
         let key = UnboundKey::new(&CHACHA20_POLY1305, secret.as_slice());
         let key = LessSafeKey::new(key.expect("ChaCha20-Poly1305 keys have 32 bytes"));
-        if keys.len() >= MOST_KEYS {
+        if keys.len() >= MAX_KEYS {
             keys.remove(0);
         }
         keys.push(((database.clone(), session), key.clone()));
@@ -142,7 +144,7 @@ impl Seal {
         let mut derived = Zeroizing::new([0; 32]);
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, salt);
         let parts = [b"tidegate bus ".as_slice(), purpose.as_bytes()];
-        let expanded = salt.extract(self.master.as_slice());
+        let expanded = salt.extract(self.bus_key.as_slice());
         let filled = expanded
             .expand(&parts, hkdf::HKDF_SHA256)
             .and_then(|key| key.fill(derived.as_mut_slice()));
@@ -163,6 +165,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
+/// The associated data of a text, which is authenticated but not part of the sealed message.
 fn label(database: &DatabaseName, kind: SealedKind) -> Vec<u8> {
     let kind = match kind {
         SealedKind::Event => b'e',

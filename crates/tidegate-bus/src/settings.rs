@@ -21,7 +21,7 @@ pub struct BusSettings {
     pub window: Duration,
     /// How many bytes of messages JetStream keeps at most.
     pub bytes: u64,
-    /// How many bytes of log PostgreSQL keeps while JetStream keeps nothing.
+    /// How many bytes of log PostgreSQL keeps at most while JetStream keeps no messages.
     pub retention: u64,
 }
 

@@ -16,7 +16,7 @@ use crate::seal::Seal;
 use crate::settings::BusSettings;
 
 /// How long a node counts as using a database after its last message about the database.
-pub(crate) const PRESENCE: Duration = Duration::from_secs(5);
+pub(crate) const PRESENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state that all databases of a node share.
 pub(crate) struct SharedBus {
@@ -39,7 +39,7 @@ pub(crate) struct SharedBus {
     /// For each database, the time of the last message of another node that uses it.
     others: Mutex<HashMap<DatabaseName, Instant>>,
     /// The number of databases that this node reads for all nodes.
-    pub(crate) reading: AtomicUsize,
+    pub(crate) databases_read: AtomicUsize,
     pub(crate) counters: Counters,
 }
 
@@ -73,7 +73,7 @@ impl SharedBus {
             is_mute: AtomicBool::new(false),
             unstored: Mutex::default(),
             others: Mutex::default(),
-            reading: AtomicUsize::new(0),
+            databases_read: AtomicUsize::new(0),
             counters: Counters::default(),
         }
     }
@@ -84,7 +84,7 @@ impl SharedBus {
         nats.filter(|nats| nats.is_connected())
     }
 
-    /// Waits for the first connection.
+    /// Waits for the first connection. The returned connection may be broken.
     pub(crate) async fn first_connection(&self) -> Arc<Nats> {
         let mut nats = self.nats.subscribe();
         loop {
@@ -111,16 +111,16 @@ impl SharedBus {
         self.unstored.lock().is_empty()
     }
 
-    /// Notes that another node uses a database.
+    /// Records that another node uses a database.
     pub(crate) fn note_other_node(&self, database: &DatabaseName) {
         let mut others = self.others.lock();
-        others.retain(|_, heard| heard.elapsed() < PRESENCE);
+        others.retain(|_, last_message| last_message.elapsed() < PRESENCE_TIMEOUT);
         others.insert(database.clone(), Instant::now());
     }
 
     /// Whether another node uses a database.
     pub(crate) fn has_others(&self, database: &DatabaseName) -> bool {
-        let heard = self.others.lock().get(database).copied();
-        heard.is_some_and(|heard| heard.elapsed() < PRESENCE)
+        let last_message = self.others.lock().get(database).copied();
+        last_message.is_some_and(|last_message| last_message.elapsed() < PRESENCE_TIMEOUT)
     }
 }

@@ -21,8 +21,8 @@ pub struct BusStatus {
     pub refused: u64,
     /// How many missing messages were read from JetStream.
     pub from_store: u64,
-    /// How often this node opened a stream of its own, because it needed changes that the bus did
-    /// not have.
+    /// How often a stream of this node had to read the log itself after its start, because the bus
+    /// did not deliver the changes.
     pub from_slot: u64,
 }
 

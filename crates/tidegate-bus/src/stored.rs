@@ -26,7 +26,7 @@ impl Stored {
         }
     }
 
-    /// Notes whether JetStream has the messages up to `mark`. Returns whether JetStream counts as
+    /// Records whether JetStream has the messages up to `mark`. Returns whether JetStream counts as
     /// broken.
     pub(crate) fn note(&mut self, mark: LogPosition, has: bool) -> bool {
         // Messages up to `self.to` do not count as missing, because JetStream has stored them. They

@@ -22,7 +22,7 @@ use crate::message::BusMessage;
 use crate::place::Malformed;
 
 /// The silence of the reader after which a stream reads the log itself.
-const SILENCE: Duration = Duration::from_secs(2);
+const FALLBACK_SILENCE: Duration = Duration::from_secs(2);
 /// The maximum number of batches that wait for the feed.
 const QUEUE: usize = 4;
 
@@ -50,7 +50,7 @@ impl BusStream {
     ) -> Self {
         let mut follower = Follower::new(lineage.log, start);
         if local.is_some() {
-            follower.leave();
+            follower.read_own_stream();
             follower.opened(start);
         }
         let wanted = Arc::new(Notify::new());
@@ -141,14 +141,14 @@ impl Worker {
         }
     }
 
-    /// Waits for live messages and takes them. If the reader is silent for too long, makes the node
-    /// read the log itself.
+    /// Waits for live messages and processes them. If the reader is silent for too long, makes the
+    /// node read the log itself.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
-        let Some(timeout) = SILENCE.checked_sub(silence) else {
+        let Some(timeout) = FALLBACK_SILENCE.checked_sub(silence) else {
             debug!(database = %self.joined.database.name, "no reader is heard; reading the changes");
             self.store_searched = false;
-            self.follower.leave();
+            self.follower.read_own_stream();
             return Ok(());
         };
         tokio::select! {
@@ -182,7 +182,7 @@ impl Worker {
         }
     }
 
-    /// Fills a gap from JetStream.
+    /// Reads the next message from JetStream, to fill a gap.
     async fn fetch(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = &self.joined.database;
         let (identity, place) = (self.follower.identity(), self.follower.place());

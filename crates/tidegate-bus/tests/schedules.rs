@@ -326,7 +326,7 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
         let due = delayed.extract_if(.., |(due, _)| *due <= index);
         due.for_each(|(_, message)| world.live(message));
         if choose(&schedule.leaves, index) {
-            world.follower.leave();
+            world.follower.read_own_stream();
             (world.local, world.next) = (None, None);
         }
         for _ in 0..index % 3 {

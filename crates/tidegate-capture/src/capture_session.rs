@@ -91,7 +91,8 @@ impl CaptureSession {
         Ok(Self::new(logins, database, client))
     }
 
-    /// Opens a session of the administrator for reading changes.
+    /// Opens a session of the administrator for reading changes. The session stays open for a long
+    /// time, so it needs no permit of [`Config::sessions`].
     pub(crate) async fn reader(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
         let opened = tidegate_service::open_stream(&logins.admin, database).await;
         let role = &logins.admin.admin_role;
@@ -130,7 +131,8 @@ impl CaptureSession {
         begun
     }
 
-    /// Commits if `done` is a success, and rolls back otherwise. Releases the lock.
+    /// Commits if `done` is a success, and rolls back otherwise. Releases the lock. Returns `done`,
+    /// or the error of the commit.
     pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.run(end).await;

@@ -32,7 +32,8 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
 pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {
-        // The slot or its log no longer exists, or the publication is younger than the slot.
+        // The slot or its log no longer exists, or a publication did not exist yet at the slot's
+        // position.
         "42704" | "55000" | "58P01" => LogError::Gone,
         "42501" => LogError::NotAllowed {
             reason: said.message,

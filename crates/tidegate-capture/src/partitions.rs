@@ -70,7 +70,7 @@ pub(crate) struct PartitionRecord {
     pub(crate) partitions: Option<Partitions>,
 }
 
-/// Stores the state of partitions.
+/// Stores the state of partitions: in the comment of a publication, or in a table of the outbox.
 pub(crate) trait PartitionStore: Sync {
     /// Reads the stored state of a table; `None` if the table is not captured.
     fn read(
@@ -93,7 +93,8 @@ pub(crate) trait PartitionStore: Sync {
 
 impl CaptureSession {
     /// Checks the partitions of a captured table; see
-    /// [`tidegate_changelog::ChangeLog::partitions`].
+    /// [`tidegate_changelog::ChangeLog::partitions`]. `reported` has the ids of transactions whose
+    /// TRUNCATE the stream has reported.
     pub(crate) async fn check(
         &self,
         store: &impl PartitionStore,
@@ -125,7 +126,7 @@ impl CaptureSession {
             return Ok(changed);
         }
         if let Some(before) = &before
-            && self.moved(before, &seen, reported).await?
+            && self.has_changed_rows(before, &seen, reported).await?
         {
             changed = Some(store.now(self).await?);
         }
@@ -162,7 +163,7 @@ impl CaptureSession {
     /// Whether the table gained or lost rows since `before` because partitions were added, removed,
     /// rewritten or truncated. An added partition counts only if it may hold rows. A TRUNCATE by a
     /// transaction in `reported` does not count, because the stream has reported it.
-    async fn moved(
+    async fn has_changed_rows(
         &self,
         before: &Partitions,
         now: &CurrentPartitions,

@@ -15,7 +15,7 @@ pub enum Error {
     Malformed(String),
     /// A catalog query returned rows of an unexpected form. This is an internal error.
     #[error("the catalog query gave no document")]
-    Document,
+    UnexpectedResult,
     /// The table does not exist.
     #[error("the table does not exist")]
     NoTable,

@@ -97,7 +97,9 @@ pub struct ColumnPrivilege {
     pub column: String,
 }
 
-/// A table in the catalog, with its sequences and the privileges of the requested roles.
+/// A table in the catalog, with its sequences and the privileges of the requested roles. The names
+/// of the table, the schema and the sequences are quoted. The names of the table and the sequences
+/// are also qualified.
 #[derive(Debug, Deserialize)]
 struct TablePrivileges {
     relation: String,
@@ -114,19 +116,28 @@ struct Sequence {
     owner: String,
 }
 
+/// The privileges of one of the requested roles.
 #[derive(Debug, Deserialize)]
 struct Role {
     #[serde(rename = "role")]
     name: String,
+    /// The name of the role as an SQL identifier.
     quoted: String,
+    /// Whether the role has USAGE on the schema of the table.
     usage: bool,
+    /// Whether the role has USAGE on the schema with grant option.
     gives_usage: bool,
+    /// The privileges that the role has on the whole table.
     privileges: Vec<String>,
+    /// The privileges that the role has on the whole table with grant option.
     gives: Vec<String>,
+    /// Privileges on single columns that the role does not have on the whole table.
     columns: Vec<ColumnPrivilege>,
+    /// The grants from which the privileges come, except those by the role itself.
     grants: Vec<TableGrant>,
 }
 
+/// A grant of a privilege on the table or on one of its columns.
 #[derive(Debug, Deserialize)]
 struct TableGrant {
     grantor: String,
@@ -147,8 +158,8 @@ pub async fn table_access(
     roles: &[&str],
     options: &QueryOptions,
 ) -> Result<Vec<RoleAccess>> {
-    let facts = read_privileges(executor, table, roles, options).await?;
-    Ok(facts.roles.into_iter().map(role_access).collect())
+    let found = read_privileges(executor, table, roles, options).await?;
+    Ok(found.roles.into_iter().map(role_access).collect())
 }
 
 /// Gives a role an access level on a table. `grant` is the role and the level. Privileges that
@@ -196,12 +207,12 @@ async fn grant_and_revoke(
     options: &QueryOptions,
 ) -> Result<()> {
     let roles: Vec<_> = logins.iter().map(|login| login.role.as_str()).collect();
-    let facts = read_privileges(executor, table, &roles, options).await?;
-    for RoleStatements { role, statements } in plan::steps(&facts, grantee, access)? {
+    let found = read_privileges(executor, table, &roles, options).await?;
+    for RoleStatements { role, statements } in plan::steps(&found, grantee, access)? {
         let login = logins.iter().find(|login| login.role.as_str() == role);
-        let login = login.ok_or(Error::Document)?;
-        let who = Principal::Role(login.clone());
-        let mut transaction = executor.begin(&who, Mode::ReadWrite, options).await?;
+        let login = login.ok_or(Error::UnexpectedResult)?;
+        let principal = Principal::Role(login.clone());
+        let mut transaction = executor.begin(&principal, Mode::ReadWrite, options).await?;
         for text in statements {
             let statement = Statement::parse(&text).map_err(tidegate_sql::Error::from)?;
             let statement = BoundStatement::with_values(Arc::new(statement), Vec::new());
@@ -220,7 +231,7 @@ async fn read_privileges(
     roles: &[&str],
     options: &QueryOptions,
 ) -> Result<TablePrivileges> {
-    let roles = serde_json::to_string(roles).map_err(|_| Error::Document)?;
+    let roles = serde_json::to_string(roles).map_err(|_| Error::UnexpectedResult)?;
     let value = |name: &String| match name.as_str() {
         "schema" => Parameter::Text(table.schema.into()),
         "table" => Parameter::Text(table.table.into()),
@@ -228,13 +239,15 @@ async fn read_privileges(
     };
     let values = TABLE_PRIVILEGES.placeholders().iter().map(value).collect();
     let mut rows = TextRows::default();
-    let who = Principal::Catalog(table.database.clone());
+    let principal = Principal::Catalog(table.database.clone());
     let statement = BoundStatement::with_values(Arc::clone(&TABLE_PRIVILEGES), values);
-    executor.query(&who, &statement, options, &mut rows).await?;
+    executor
+        .query(&principal, &statement, options, &mut rows)
+        .await?;
     // There is no row if there is no such table.
     let document = rows.0.pop().and_then(|mut row| row.pop());
     let document = document.ok_or(Error::NoTable)?;
-    serde_json::from_str(&document).map_err(|_| Error::Document)
+    serde_json::from_str(&document).map_err(|_| Error::UnexpectedResult)
 }
 
 fn role_access(role: Role) -> RoleAccess {

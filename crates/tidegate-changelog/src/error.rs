@@ -31,7 +31,7 @@ pub enum LogError {
         limit: Duration,
     },
     /// The log no longer reaches back to the requested position, or does not continue the requested
-    /// log. Also returned if an object that all captures need no longer exists.
+    /// log. Also returned if the database, a publication or a replication slot no longer exists.
     #[error("the log does not reach back that far")]
     Gone,
     /// PostgreSQL cannot be reached, is starting or stopping, or has no free connection or

@@ -24,7 +24,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The target of a link in the file `from`.
+    /// The target of a link in the file `from`. `base` is the path prefix of the service.
     pub(crate) fn of(base: &str, from: &str, link: &str) -> Self {
         if link.contains("://") || link.starts_with("mailto:") || link.starts_with('#') {
             return Self::Url(link.to_owned());

@@ -18,7 +18,7 @@ pub(crate) struct Rendered {
     pub sections: Vec<Section>,
 }
 
-/// The text under a heading.
+/// A heading, and the text between it and the next heading of any level.
 #[derive(Default)]
 pub(crate) struct Section {
     /// The anchor of the heading.

@@ -16,6 +16,7 @@ pub(crate) struct Section {
 /// A chapter of the table of contents.
 pub(crate) struct Chapter {
     pub title: String,
+    /// The path of the chapter's page below `/docs/`.
     pub address: String,
     /// Whether the chapter is indented, which makes it part of an earlier chapter.
     pub is_nested: bool,

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         package,
         cache: &cache,
     };
-    println!("downloading {}", source.url());
+    println!("downloading {}", source.archive_url());
     println!("{}", source.download(|_| ()).await?.display());
     Ok(())
 }

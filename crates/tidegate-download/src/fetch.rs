@@ -38,7 +38,7 @@ pub struct Progress {
 
 impl Source<'_> {
     /// The URL of the archive.
-    pub fn url(&self) -> String {
+    pub fn archive_url(&self) -> String {
         let (base, version) = (self.url.trim_end_matches('/'), self.package.version);
         format!("{base}/{version}/{}.tar.gz", self.package.name())
     }
@@ -62,9 +62,9 @@ impl Source<'_> {
     }
 
     async fn receive(&self, progress: &mut impl FnMut(Progress)) -> Result<Vec<u8>> {
-        let url = self.url();
+        let url = self.archive_url();
         let failed = |source: reqwest::Error| Error::Request {
-            url: self.url(),
+            url: self.archive_url(),
             // The URL is removed from reqwest's error, because the variant already has `url`.
             source: source.without_url(),
         };
@@ -101,7 +101,7 @@ impl Source<'_> {
             return Ok(());
         }
         Err(Error::Checksum {
-            url: self.url(),
+            url: self.archive_url(),
             found,
             expected: self.package.sha256.to_owned(),
         })

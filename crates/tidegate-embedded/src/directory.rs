@@ -69,7 +69,7 @@ impl Directory {
         temporary: bool,
     ) -> Result<Self> {
         let mark = lock(&root)?;
-        let mode = if user.is_dropped() { 0o711 } else { 0o700 };
+        let mode = if user.is_other_user() { 0o711 } else { 0o700 };
         set_mode(&root, mode)?;
         let directory = Self {
             root,
@@ -207,7 +207,7 @@ fn require_empty_or_cluster(root: &Path, user: &ServerUser) -> Result<()> {
     if owner == user.own_uid() {
         return Ok(());
     }
-    if is_empty && user.is_dropped() {
+    if is_empty && user.is_other_user() {
         return chown(root, Some(0), Some(0)).context("change the owner of", root);
     }
     Err(Error::Owner { dir, owner })
@@ -299,7 +299,7 @@ fn create_with_parents(path: &Path, user: &ServerUser) -> Result<()> {
             }
             made => made?,
         }
-        if user.is_dropped() {
+        if user.is_other_user() {
             set_mode(folder, 0o755)?;
         }
     }

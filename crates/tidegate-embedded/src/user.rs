@@ -20,7 +20,7 @@ pub(crate) struct ServerUser {
     /// The user id of this process.
     own_uid: u32,
     /// The user that runs the server; `None` if it is the current user.
-    dropped: Option<Account>,
+    account: Option<Account>,
 }
 
 /// The shutdown signals of PostgreSQL ("Shutting Down the Server").
@@ -41,14 +41,14 @@ struct Account {
 impl ServerUser {
     /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless
     /// this process runs as root. PostgreSQL refuses to run as root, so for root the user is the
-    /// owner of the directory `data`, if that directory exists and does not belong to root.
-    /// If there is no such owner, the user is `postgres`. If `postgres` does not exist, it is the
+    /// owner of the directory `data`, if that directory exists and does not belong to root. If
+    /// there is no such owner, the user is `postgres`. If `postgres` does not exist, it is the
     /// system user `nobody`, which has no privileges.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
-            let dropped = None;
-            return Ok(Self { own_uid, dropped });
+            let account = None;
+            return Ok(Self { own_uid, account });
         }
         let passwd = Path::new("/etc/passwd");
         let accounts = accounts(&fs::read_to_string(passwd).context("read", passwd)?);
@@ -59,13 +59,13 @@ impl ServerUser {
             Some(owner) => Some(owner_account(&accounts, &owner)),
             None => CANDIDATES.iter().find_map(|name| named(&accounts, name)),
         };
-        let dropped = Some(account.ok_or(Error::NoServerUser)?);
-        Ok(Self { own_uid, dropped })
+        let account = Some(account.ok_or(Error::NoServerUser)?);
+        Ok(Self { own_uid, account })
     }
 
     /// Whether the server runs as another user than this process.
-    pub(crate) fn is_dropped(&self) -> bool {
-        self.dropped.is_some()
+    pub(crate) fn is_other_user(&self) -> bool {
+        self.account.is_some()
     }
 
     /// The user id of this process.
@@ -88,7 +88,7 @@ impl ServerUser {
             .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
             .stdin(Stdio::null())
             .process_group(0);
-        if let Some(account) = &self.dropped {
+        if let Some(account) = &self.account {
             // If the current user is root, setting the uid also clears the supplementary groups.
             command.uid(account.uid).gid(account.gid);
         }
@@ -115,7 +115,7 @@ impl ServerUser {
 
     /// Makes this user the owner of `path`. Does nothing if this user is the current user.
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
-        let Some(account) = &self.dropped else {
+        let Some(account) = &self.account else {
             return Ok(());
         };
         chown(path, Some(account.uid), Some(account.gid)).context("change the owner of", path)
@@ -124,7 +124,7 @@ impl ServerUser {
     /// Fails if this user may not enter a parent directory of `dir`. The error names the first such
     /// parent, counted from the root directory.
     pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
-        let Some(account) = &self.dropped else {
+        let Some(account) = &self.account else {
             return Ok(());
         };
         let mut above: Vec<_> = dir.ancestors().skip(1).collect();

@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("watcher.sh");
 #[derive(Debug)]
 pub(crate) struct Watcher {
     child: Child,
-    line: ChildStdin,
+    stdin: ChildStdin,
 }
 
 impl Watcher {
@@ -46,23 +46,23 @@ impl Watcher {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let mut child = command.spawn().context("run", shell)?;
-        let line = child
+        let stdin = child
             .stdin
             .take()
             .expect("standard input was asked to be a pipe");
-        Ok(Self { child, line })
+        Ok(Self { child, stdin })
     }
 
     /// Sends the id of the process that the watcher has to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
-        writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
+        writeln!(self.stdin, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
     }
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
         // Errors are ignored, because a watcher that has ended needs no message.
-        let _ = self.line.write_all(b"release\n");
+        let _ = self.stdin.write_all(b"release\n");
         let _ = self.child.wait();
     }
 }

@@ -1,5 +1,6 @@
-# Outlives the process that owns a cluster and clears up after it, however that process ended:
-# its end of our standard input closes with it.
+# Stops PostgreSQL and removes its temporary folder when the process that started this script has
+# ended without doing both. Standard input is a pipe from that process: it closes when the process
+# ends, even if the process is killed.
 # $1 the data folder   $2 the signal that stops PostgreSQL   $3 the folder to remove, or nothing
 trap '' HUP INT
 pid=
@@ -10,7 +11,8 @@ while read -r word value; do
     esac
 done
 
-# A later start may run another PostgreSQL in the same folder: that one is not ours to stop.
+# Whether the PostgreSQL with the received process id still runs in the folder $1. A PostgreSQL that
+# another process has started there since has another process id and is not stopped.
 running() {
     first=
     { read -r first <"$1/postmaster.pid"; } 2>/dev/null

@@ -99,16 +99,16 @@ pub(crate) fn options() -> QueryOptions {
     }
 }
 
-/// An SQL expression that says whether all transactions of `:numbers` are visible in the snapshot
-/// of the statement. It is NULL if `:numbers` is empty. `:numbers` contains only the lower 32 bits
-/// of each transaction id, because the change log has no more. The upper bits are derived from the
-/// next id that PostgreSQL will assign, which is close to the id of a recent transaction.
+/// An SQL expression that says whether all `:transactions` are visible in the snapshot of the
+/// statement. It is NULL if `:transactions` is empty. `:transactions` contains only the lower 32
+/// bits of each transaction id, because the change log has no more. The upper bits are derived from
+/// the next id that PostgreSQL will assign, which is close to the id of a recent transaction.
 macro_rules! are_visible {
     () => {
         "(SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
             now.next + ((number - (now.next & 4294967295) + 6442450944) & 4294967295) \
             - 2147483648, now.shown)) \
-        FROM pg_catalog.unnest(:numbers::pg_catalog.int8[]) AS number, (\
+        FROM pg_catalog.unnest(:transactions::pg_catalog.int8[]) AS number, (\
             SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
             FROM pg_catalog.txid_current_snapshot() AS shown) AS now)"
     };
@@ -118,7 +118,7 @@ macro_rules! are_visible {
 pub(crate) const ARE_VISIBLE: &str = are_visible!();
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
-/// the transactions of `:numbers` are visible in the snapshot.
+/// the `:transactions` are visible in the snapshot.
 const OPENING_QUERY: &str = concat!(
     "SELECT pg_catalog.set_config('search_path', '', true), ",
     are_visible!(),

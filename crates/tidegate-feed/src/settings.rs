@@ -10,7 +10,7 @@ pub struct FeedSettings {
     pub ring_bytes: usize,
     /// The maximum bytes of the changes of all databases together that the node keeps in memory.
     /// Each database gets an equal part, but at most `ring_bytes`.
-    pub rings_bytes: usize,
+    pub total_ring_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap. The change log may
     /// allow less time.
     pub retention_window: Duration,
@@ -19,8 +19,8 @@ pub struct FeedSettings {
     /// The maximum number of databases in which the privileges for new subscriptions are queried at
     /// the same time.
     pub privilege_queries: usize,
-    /// Privileges are read again if they were neither read nor confirmed by a poll of the catalog
-    /// for this time.
+    /// How long privileges are used after they were read, or confirmed by a poll of the catalog.
+    /// Afterwards they are read again.
     pub recheck_interval: Duration,
     /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,
@@ -42,7 +42,7 @@ impl Default for FeedSettings {
     fn default() -> Self {
         Self {
             ring_bytes: 64 << 20,
-            rings_bytes: 1 << 30,
+            total_ring_bytes: 1 << 30,
             retention_window: Duration::from_mins(5),
             subscribe_timeout: Duration::from_secs(10),
             privilege_queries: 8,
@@ -60,7 +60,7 @@ impl FeedSettings {
     /// The maximum bytes of changes that are kept in memory for each database, if `databases`
     /// databases have feeds.
     pub(crate) fn ring_share(&self, databases: usize) -> usize {
-        let share = self.rings_bytes / databases.max(1);
+        let share = self.total_ring_bytes / databases.max(1);
         share.min(self.ring_bytes)
     }
 }

@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// An object that must have operators is empty, or a composite value lacks an attribute.
     #[error("`{place}` has no operator, expected {expected}")]
-    MissingOperator {
+    IncompleteObject {
         /// The path of the object.
         place: String,
         /// The operators that the column's type has, and the members of its values if they are
@@ -114,7 +114,7 @@ impl Error {
             | Self::InvalidValue { place, .. }
             | Self::UnknownName { place, .. }
             | Self::UnknownOperator { place, .. }
-            | Self::MissingOperator { place, .. }
+            | Self::IncompleteObject { place, .. }
             | Self::Repeated { place }
             | Self::TooDeep { place, .. }
             | Self::TooLarge { place, .. }

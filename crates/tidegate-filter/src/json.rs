@@ -30,14 +30,14 @@ pub type JsonMembers<'j> = Vec<(Cow<'j, str>, Cow<'j, Json<'j>>)>;
 pub type JsonElements<'j> = Vec<Cow<'j, Json<'j>>>;
 
 impl<'a> From<&'a str> for Json<'a> {
-    /// Takes JSON text that is known to be valid.
+    /// Wraps JSON text, which must be valid.
     fn from(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 }
 
 impl From<String> for Json<'_> {
-    /// Takes JSON text that is known to be valid.
+    /// Wraps JSON text, which must be valid.
     fn from(text: String) -> Self {
         Self::Text(Cow::Owned(text))
     }

@@ -28,7 +28,7 @@ impl Filter {
     ///
     /// Every value is a parameter, every name is quoted, every operator is schema-qualified.
     /// Columns are not cast, except those of a domain over an enum. Filters of the same structure
-    /// give the same text.
+    /// have the same text.
     ///
     /// Inner relations have the aliases `f1`, `f2` and so on.
     pub fn write(&self, sql: &mut SqlWriter, schema: &Schema, relation: RelationId, alias: Alias) {

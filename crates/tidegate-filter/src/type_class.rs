@@ -140,7 +140,8 @@ impl TypeClass {
     }
 }
 
-/// The operators that the catalog lists for a type that is not built in; `None` if it lists none.
+/// The catalog's entry on how values of a type can be compared. `None` for built-in types, and if
+/// the catalog has no entry for the type.
 fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
     let mut all = column.comparisons.iter();
     all.find(|known| known.r#type == r#type.oid())

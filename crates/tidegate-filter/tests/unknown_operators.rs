@@ -230,7 +230,7 @@ proptest! {
     ) {
         let (condition, path) = nested(&steps, json!({column.0: {}}));
         let error = fixture::parse(&schema(), "things", &condition.to_string()).unwrap_err();
-        prop_assert!(matches!(error, Error::MissingOperator { .. }), "{}", error);
+        prop_assert!(matches!(error, Error::IncompleteObject { .. }), "{}", error);
         let place = format!("where{path}.{}", column.0);
         prop_assert_eq!(error.place(), Some(&*place));
     }

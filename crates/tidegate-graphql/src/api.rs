@@ -23,9 +23,9 @@ const WEIGHT: usize = 8;
 /// The limits of the cache of introspection results: the number of results, and their size in
 /// bytes.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// The size in bytes that the cache counts for the result of a large introspection. The text is not
-/// cached but generated for each response, so its size does not count.
-const NODE: usize = 64 << 10;
+/// The size in bytes that the cache counts for a large introspection result. The text of such a
+/// result is not cached but generated for each response, so its length does not count.
+const LARGE_RESULT_SIZE: usize = 64 << 10;
 
 /// The GraphQL API of a schema. It is immutable; a changed schema gets a new API.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Api {
 
     /// Whether the selected operation is a subscription. A subscription is recognised even if the
     /// document is invalid, because in an API without subscriptions every subscription makes a
-    /// document invalid.
+    /// document invalid. Returns false if the document is too large or cannot be parsed.
     pub fn means_subscription(&self, query: &str, operation_name: Option<&str>) -> bool {
         if query.len() > self.limits.document {
             return false;
@@ -222,7 +222,7 @@ impl Introspector for Api {
         let written = text.write();
         let size = match &written {
             GeneratedText::Whole(text) => text.len() * 2,
-            GeneratedText::Large(_) => NODE,
+            GeneratedText::Large(_) => LARGE_RESULT_SIZE,
         };
         self.introspections.put(node, written.clone(), size);
         Ok(written)

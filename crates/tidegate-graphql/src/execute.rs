@@ -29,8 +29,8 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal as which the statements run.
     pub principal: &'a Principal,
-    /// Whether the caller has no token. If so, errors about privileges say that a token is
-    /// required.
+    /// Whether the caller has no token. If so, the error code for a missing privilege is
+    /// `UNAUTHENTICATED`.
     pub anonymous: bool,
     /// The options of the statements, such as the deadline. The author is always the service, which
     /// writes all statements.
@@ -91,7 +91,7 @@ impl ExecutionFailure {
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
-        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
+        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_definition_changed());
         let error = Error::of_sql(error, context.principal, context.anonymous);
         match (error, root) {
             (Ok(error), root) if redefined => Self::Redefined(root, error),
@@ -147,7 +147,7 @@ impl Api {
             },
             operation,
             context,
-            trace: &VariableUses::default(),
+            variable_uses: &VariableUses::default(),
             templates,
         };
         match request.respond().await {
@@ -175,7 +175,7 @@ struct Request<'r> {
     collect: Collector<'r>,
     operation: &'r Operation,
     context: Context<'r>,
-    trace: &'r VariableUses,
+    variable_uses: &'r VariableUses,
     templates: &'r Templates,
 }
 
@@ -250,7 +250,7 @@ impl Request<'_> {
         let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
         let uncommitted = match ran {
             Ok(uncommitted) => {
-                self.share(conditions, &plan);
+                self.cache_template(conditions, &plan);
                 uncommitted
             }
             Err(failure) => {
@@ -287,8 +287,9 @@ impl Request<'_> {
         Ok(response)
     }
 
-    /// Makes root fields of a query null: those that were not read before the deadline, or the one
-    /// that failed, if all others were read. Returns any other failure as the error.
+    /// Makes root fields of a query null. After the deadline, these are the fields that were not
+    /// read, or all fields if the results are incomplete. If a field failed and all others were
+    /// read, it is the failed field. Returns any other failure as the error.
     fn recover(
         &self,
         failure: ExecutionFailure,
@@ -326,7 +327,7 @@ impl Request<'_> {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);
         };
-        match (ExecutionFailure::of_plan(*error), self.number(&key)) {
+        match (ExecutionFailure::of_plan(*error), self.root_index(&key)) {
             (ExecutionFailure::Operation(error), Some(root)) => {
                 ExecutionFailure::Field(root, error)
             }
@@ -335,7 +336,7 @@ impl Request<'_> {
     }
 
     /// The index of the root field with this response key.
-    fn number(&self, key: &Arc<str>) -> Option<usize> {
+    fn root_index(&self, key: &Arc<str>) -> Option<usize> {
         let groups = self.collect.fields(&self.operation.selection).ok()?;
         groups.iter().position(|group| group.key() == key)
     }

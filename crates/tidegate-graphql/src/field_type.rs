@@ -55,7 +55,8 @@ pub(crate) enum MemberContent {
     /// A list of objects. Its value is the member with the field's name in the JSON form of the
     /// enclosing object.
     List(&'static ValueObject),
-    /// A list of objects. It is the whole JSON form of the enclosing object.
+    /// A list of objects. Its value is the JSON form of the enclosing object itself, which is an
+    /// array, as for a polygon.
     Whole(&'static ValueObject),
 }
 

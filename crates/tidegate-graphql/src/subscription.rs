@@ -74,7 +74,7 @@ impl Api {
             collect,
             variables: &variables,
             introspect: self,
-            trace: None,
+            variable_uses: None,
         };
         let groups = collect.fields(&operation.selection);
         let groups = groups.map_err(|error| vec![error])?;

@@ -183,7 +183,7 @@ impl TemplateConditions {
     pub(crate) fn of(
         operation: &Operation,
         variables: &Variables<'_>,
-        trace: &VariableUses,
+        variable_uses: &VariableUses,
     ) -> Option<Self> {
         let conditions =
             operation
@@ -191,7 +191,7 @@ impl TemplateConditions {
                 .iter()
                 .map(|variable| match variables.get(&variable.name) {
                     None => VariableCondition::Absent,
-                    Some(value) if trace.is_bound(&variable.name) => {
+                    Some(value) if variable_uses.is_bound(&variable.name) => {
                         VariableCondition::Kind(value.kind())
                     }
                     Some(value) => VariableCondition::Equals(value.text().into()),

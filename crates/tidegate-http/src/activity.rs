@@ -13,14 +13,15 @@ use tidegate_sql::DatabaseName;
 
 /// The number of seconds for which requests are counted.
 const SECONDS: usize = 300;
+/// The same number as [`SECONDS`], for calculations with times in seconds since 1970.
 const WINDOW: i64 = 300;
 /// The maximum number of statements that are stored for each tenant.
 const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
-/// The largest number of tenants whose requests are recorded. Before another tenant is added,
-/// tenants without requests in the last [`SECONDS`] are removed. If none can be removed, the
-/// requests of the new tenant are not recorded.
+/// The largest number of tenants whose requests are recorded. When this number is reached, tenants
+/// without requests in the last [`SECONDS`] are removed to make room for another tenant. If none
+/// can be removed, the requests of the other tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.
@@ -151,8 +152,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the elements of `counts` for the seconds after `last`, up to `second`. These elements
-    /// still hold the counts of older seconds.
+    /// Sets the counts of the seconds after `last`, up to `second`, to 0. Their elements of
+    /// `counts` still contain the counts of seconds before the window.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {

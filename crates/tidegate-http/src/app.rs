@@ -108,7 +108,7 @@ impl App {
 
     /// Removes the cached users of `database`: the default user, and the users that tokens of
     /// external issuers name. This function must be called when the tenant's users or settings have
-    /// changed. Without the call, the change takes effect after five seconds.
+    /// changed. Without the call, the change takes effect within five seconds.
     pub fn forget_users(&self, database: &str) {
         self.0.default_users.forget(database);
         if let Some(tokens) = &self.0.external_tokens {
@@ -174,12 +174,12 @@ impl App {
         &self.0.catalogs
     }
 
-    /// The issuer, which gives and checks tokens.
+    /// The service's own issuer, which issues, checks and revokes tokens.
     pub fn issuer(&self) -> &Issuer {
         &self.0.issuer
     }
 
-    /// The store of users, clients and tokens.
+    /// The store of users, OAuth clients and tokens.
     pub fn store(&self) -> &dyn IssuerStore {
         &*self.0.store
     }
@@ -281,7 +281,7 @@ impl App {
         &self.0.memory
     }
 
-    /// The limits on concurrent SQL requests of anonymous callers, one for each database.
+    /// The limits on concurrent SQL statements of anonymous callers, one for each database.
     pub(crate) fn read_slots(&self) -> &ReadSlots {
         &self.0.read_slots
     }

@@ -15,7 +15,7 @@ use crate::forwarded::{self, Peer};
 use crate::report::{Context, Subject};
 
 /// The value of `Cache-Control` for documents that clients may cache for five minutes.
-pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+pub const CACHE_FIVE_MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// A request as it is passed to endpoints.
 pub struct Call<'a, B> {
@@ -55,7 +55,7 @@ impl<B> fmt::Debug for Call<'_, B> {
     }
 }
 
-/// A response with status 200 and a JSON body.
+/// A response with status 200 and a JSON body. `cache` is the value of `Cache-Control`.
 pub fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);

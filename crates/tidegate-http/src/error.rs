@@ -1,8 +1,9 @@
 //! Converts errors to HTTP status codes, error codes and texts, with a function for each protocol.
 //! No other module does this.
 //!
-//! This module logs each error once, with the request, the principal and the route. Tokens,
-//! parameters and SQL are never logged.
+//! This module also logs the cause of each error with a 5xx status and of each aborted response,
+//! with the request id, the route, the database and the role. Tokens, parameters and SQL are never
+//! logged.
 
 mod accounts;
 mod graphql;

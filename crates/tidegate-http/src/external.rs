@@ -29,7 +29,7 @@ const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
 /// How long the cached identity of a token is used without asking the store. A change of the user
-/// takes effect after this time at the latest.
+/// takes effect within this time, unless the store is down.
 const CACHE_TTL: Duration = Duration::from_secs(4);
 /// How long the cached identity of a token is used if the store is down.
 const STALE_TTL: Duration = Duration::from_mins(1);
@@ -48,8 +48,8 @@ pub(crate) struct ExternalToken {
     token: VerifiedToken,
     /// Whether the request for which the token was verified named a database.
     named_database: bool,
-    /// A number that identifies the token. It takes the place of the id of an OAuth session, which
-    /// a token of an external issuer does not have.
+    /// A number that identifies the token. It is used where a token of this service has the id of
+    /// its OAuth session.
     session: SessionId,
     identity: Mutex<Option<(ExternalUser, Instant)>>,
 }

@@ -30,8 +30,8 @@ pub struct Graphiql {
 }
 
 impl Graphiql {
-    /// Takes the files of a build with their names. `nonce` generates random bytes for the nonce of
-    /// each page (CSP 3, section 2.3.1).
+    /// Creates a build from its files, each with its name and content. `nonce` generates random
+    /// bytes for the nonce of each page (CSP 3, section 2.3.1).
     ///
     /// # Errors
     ///

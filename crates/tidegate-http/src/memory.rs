@@ -2,12 +2,13 @@
 //! may have.
 //!
 //! A reservation of a tenant succeeds only if, after it, the tenant holds at most as many bytes as
-//! remain free. So no tenant can use up the budget: a single active tenant holds at most half of
-//! it, each of two active tenants at most a third, and so on. All anonymous callers together hold
-//! at most a third of the bytes that remain free, which is a quarter of the budget if nothing else
-//! is reserved. The anonymous callers of other tenants already hold a part of this third. The
-//! anonymous callers of one tenant hold at most half of the rest, which is a seventh of the budget
-//! if nothing else is reserved.
+//! remain free. So no tenant can use up the budget: the first tenant can reserve at most half of
+//! it, the second at most half of the rest, and so on.
+//!
+//! All anonymous callers together hold at most a third of the bytes that remain free, which is a
+//! quarter of the budget if nothing else is reserved. The anonymous callers of one tenant hold at
+//! most half of the part of this third that those of other tenants have not reserved. If nothing
+//! else is reserved, this is a seventh of the budget.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

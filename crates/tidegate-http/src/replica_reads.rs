@@ -67,9 +67,10 @@ fn servers_for(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
     }
 }
 
-/// Sets `Tidegate-Position` in a response to the session, if the session has written within the
-/// last minute.
-pub fn announce(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
+/// Sets `Tidegate-Position` in a response, if replicas are used and the last write with this login
+/// was less than a minute ago, at a known position. The login of a user with a role stands for one
+/// OAuth session. All anonymous callers share one login.
+pub fn set_position(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
     if app.replica_reads().is_none() {
         return;
     }

@@ -17,6 +17,7 @@ use crate::memory::{Exhausted, Reservation};
 /// read the response only after they have sent the whole body. If the service closed the connection
 /// without reading the body, these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
+/// The maximum time for reading and discarding a body that is too large.
 const DISCARDING: Duration = Duration::from_secs(2);
 
 /// The maximum size in bytes of a body that needs no reservation in the memory budget.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use http::{HeaderMap, Method};
 use tidegate_sql::Login;
 
-/// A receiver of the spans of ended requests. [`record`](Self::record) must not block, because
-/// requests wait for it.
+/// Receives the spans of requests that have ended. [`record`](Self::record) must not block, because
+/// it is called in the task of the connection.
 pub trait SpanSink: Send + Sync {
     /// Receives the span of a request.
     fn record(&self, span: Span);

@@ -24,9 +24,9 @@ pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
-    /// lock, so at most one change of a node waits for the cluster-wide lock. While it waits, it
-    /// occupies a connection.
-    next: Arc<Mutex<()>>,
+    /// lock. Waiting for the cluster-wide lock occupies a connection, so at most one change of a
+    /// node waits for it.
+    group_changes: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
 
@@ -36,7 +36,7 @@ impl Accounts {
         Self {
             directory,
             roles,
-            next: Arc::default(),
+            group_changes: Arc::default(),
             provided: Arc::default(),
         }
     }
@@ -46,7 +46,7 @@ impl Accounts {
         Self {
             directory: self.directory.acting_as(actor, address),
             roles: self.roles.clone(),
-            next: self.next.clone(),
+            group_changes: self.group_changes.clone(),
             provided: self.provided.clone(),
         }
     }
@@ -152,13 +152,13 @@ impl Accounts {
         if !changes_groups {
             return Ok(None);
         }
-        let here = self.next.lock().await;
+        let here = self.group_changes.lock().await;
         let everywhere = self.roles.lock_groups(database).await?;
         Ok(Some((everywhere, here)))
     }
 
-    /// Fails with the same error as [`Accounts::drop`] would. Changes nothing. With this check, a
-    /// request to drop several users drops all of them or none.
+    /// Fails if [`Accounts::drop`] would fail, with the same error. Changes nothing. A request to
+    /// drop several users checks all of them first, so that it drops all or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
@@ -174,7 +174,7 @@ impl Accounts {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
         self.drop_role(&user, reassign).await?;
-        self.directory.keep_id(&user).await?;
+        self.directory.reserve_id(&user).await?;
         self.directory.drop_user(key).await
     }
 

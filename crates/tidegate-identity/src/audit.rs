@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::{EndReason, SessionId, Timestamp};
 
-/// An event for the audit log. It never holds a secret.
+/// An event for the audit log. It never contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
     /// When the event happened.

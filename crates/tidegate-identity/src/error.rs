@@ -80,7 +80,8 @@ pub enum Error {
     /// The name of a new record is taken. The text names the kind of the record.
     #[error("the {0} already exists")]
     Taken(&'static str),
-    /// The id of a new user is taken, but its name is not. The id of a user with a role is its name.
+    /// The id of a new user is taken, but its name is not. The id of a user with a role is its
+    /// name.
     #[error("the id already belongs to a user")]
     IdTaken,
     /// The tenant has a default user already.

@@ -38,7 +38,7 @@ pub use credential::{CredentialKind, Credentials};
 pub use directory::{NewOwner, NewUser, UserChange, UserDirectory};
 pub use error::{Error, Result, StoreError};
 pub use inexact_number::inexact_number;
-pub use linked_identity::{LinkedIdentity, UnlinkOutcome};
+pub use linked_identity::{LinkedIdentity, RemovalOutcome};
 pub use master_key::MasterKey;
 pub use memory::{DependentTables, MemoryStore};
 pub use name::{TenantName, UserName, group_role};

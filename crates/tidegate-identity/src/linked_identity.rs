@@ -39,7 +39,7 @@ impl LinkedIdentity {
 
 /// The result of unlinking an account, or of removing a passkey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnlinkOutcome {
+pub enum RemovalOutcome {
     /// The account or passkey was removed.
     Done,
     /// The user has no such account or passkey.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreResult, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreResult, Timestamp, User, UserKey,
     UserKind, UserQuery, WriteOutcome,
 };
 use async_trait::async_trait;
@@ -40,8 +40,8 @@ impl<T> MemoryStore<T> {
         step(&mut self.lock().1)
     }
 
-    /// Deletes attempt counters, audit events and browser sessions that expired or happened before
-    /// the given times; returns the number of deleted rows.
+    /// Deletes attempt counters that expired before `attempts`, audit events from before `audit`,
+    /// and browser sessions that expired before `browsers`. Returns the number of deleted rows.
     pub fn purge_identity(&self, attempts: Timestamp, audit: Timestamp, browsers: Timestamp) -> u64
     where
         T: DependentTables,
@@ -119,7 +119,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         key: &UserKey,
         issuer: &str,
         subject: &str,
-    ) -> StoreResult<UnlinkOutcome> {
+    ) -> StoreResult<RemovalOutcome> {
         let name = [&*key.database, issuer, subject].map(str::to_owned);
         Ok(self.lock().0.delete_identity(key, &name))
     }
@@ -172,8 +172,8 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
             .is_some())
     }
 
-    async fn keep_id(&self, user: &User) -> StoreResult<()> {
-        self.lock().0.keep_id(user);
+    async fn reserve_id(&self, user: &User) -> StoreResult<()> {
+        self.lock().0.reserve_id(user);
         Ok(())
     }
 
@@ -338,7 +338,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         Ok(self.lock().0.use_passkey(read, record, at))
     }
 
-    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<UnlinkOutcome> {
+    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<RemovalOutcome> {
         Ok(self.lock().0.delete_passkey(key, id))
     }
 

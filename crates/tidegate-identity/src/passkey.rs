@@ -20,5 +20,5 @@ pub struct Passkey {
 
 impl Passkey {
     /// The maximum number of passkeys of a user.
-    pub const MOST: usize = 20;
+    pub const MAX_COUNT: usize = 20;
 }

@@ -32,7 +32,7 @@ pub struct Email {
 }
 
 impl std::fmt::Debug for Email {
-    /// Omits the body, which contains a secret link.
+    /// Omits the recipient, and the body, which may contain a secret link.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Email")
             .field("subject", &self.subject)

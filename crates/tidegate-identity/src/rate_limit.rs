@@ -27,8 +27,8 @@ pub(crate) const EMAIL: &str = "letter";
 /// requests links cannot keep the user from getting a link. The laxer limit is safe, because a link
 /// is valid only in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
-/// The scope of the counters that limit how many user records are created from tokens of an external
-/// issuer. There is one counter for each external issuer.
+/// The scope of the counters that limit how many user records are created from tokens of an
+/// external issuer. There is one counter for each external issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
 /// The scope of the counters for uses of a link. There is one counter for each link.
 const LINK: &str = "link";

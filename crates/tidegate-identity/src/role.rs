@@ -27,9 +27,8 @@ pub trait RoleAdmin: Send + Sync {
     /// tenant's other groups. Missing roles of `user.user_groups` are created.
     async fn set_groups(&self, user: &User) -> RoleResult<()>;
 
-    /// Enables the role of a group to log in, so that requests of its members can run as this role.
-    /// The role is created if missing. The calling function must hold the lock of the tenant's
-    /// groups.
+    /// Makes sure that the role of a group exists and can log in, so that requests of its members
+    /// can run as this role. The calling function must hold the lock of the tenant's groups.
     async fn provide_group(&self, database: &str, group: &str) -> RoleResult<()>;
 
     /// Limits the resources of a default user's role, and removes the limits from any other user's
@@ -44,9 +43,9 @@ pub trait RoleAdmin: Send + Sync {
     /// nothing.
     async fn check_drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()>;
 
-    /// Ends the role's connections and drops the role. With `reassign`, the objects that the role
-    /// owns are given to `owner`, the role of the tenant's owner. It is no error if the role does
-    /// not exist. After an error the role is unchanged.
+    /// Ends the role's connections and drops the role. With `reassign`, the role `owner` of the
+    /// tenant's owner becomes the owner of the role's objects. It is no error if the role does not
+    /// exist. After an error the role is unchanged.
     ///
     /// Errors: [`RoleError::OwnsObjects`] if the role owns objects and `reassign` is not set;
     /// [`RoleError::CarriesRights`] if reassigned code would let others act with the owner's
@@ -68,8 +67,8 @@ pub enum RoleError {
         /// One of the objects, as PostgreSQL describes it.
         example: String,
     },
-    /// The role owns these routines or views. If they were given to the owner of the tenant, they
-    /// would give their callers the owner's rights.
+    /// The role owns these routines or views. If the tenant's owner became their owner, their
+    /// callers would act with the owner's rights.
     #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
     CarriesRights(Vec<String>),
     /// The role has rights or objects in these other databases, where they must be removed first.

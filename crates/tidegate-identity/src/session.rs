@@ -21,7 +21,7 @@ impl SessionId {
         &self.0
     }
 
-    /// The id as a number. It distinguishes sessions in code that has no access to tokens.
+    /// The id as a big-endian number, for example to format it in hexadecimal.
     pub const fn as_u128(&self) -> u128 {
         u128::from_be_bytes(self.0)
     }

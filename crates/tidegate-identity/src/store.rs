@@ -9,8 +9,8 @@
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash,
-    SessionId, StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, RemovalOutcome,
+    SecondFactor, SecretHash, SessionId, StoreError, Timestamp, User, UserKey, UserKind,
 };
 use async_trait::async_trait;
 
@@ -75,7 +75,7 @@ pub trait IdentityStore: Send + Sync {
     async fn member_groups(&self, database: &str) -> StoreResult<Vec<String>>;
 
     /// Whether this name is used in the tenant: a user has it, ignoring case, or a dropped user had
-    /// it as its id (see [`keep_id`](Self::keep_id)).
+    /// it as its id (see [`reserve_id`](Self::reserve_id)).
     async fn has_similar_user(&self, database: &str, name: &str) -> StoreResult<bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -104,7 +104,7 @@ pub trait IdentityStore: Send + Sync {
         key: &UserKey,
         issuer: &str,
         subject: &str,
-    ) -> StoreResult<UnlinkOutcome>;
+    ) -> StoreResult<RemovalOutcome>;
 
     /// The tenant's default user, if it has one.
     async fn default_user(&self, database: &str) -> StoreResult<Option<User>>;
@@ -147,9 +147,9 @@ pub trait IdentityStore: Send + Sync {
         hash: &str,
     ) -> StoreResult<bool>;
 
-    /// Records the id of a user that is to be deleted, so that no person can sign up with this id as
-    /// its name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
-    async fn keep_id(&self, user: &User) -> StoreResult<()>;
+    /// Reserves the id of a user that is to be deleted, so that no person can sign up with this id
+    /// as the user name. [`delete_tenant`](Self::delete_tenant) deletes the reserved ids too.
+    async fn reserve_id(&self, user: &User) -> StoreResult<()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
     /// `false` if it does not exist.
@@ -257,11 +257,11 @@ pub trait IdentityStore: Send + Sync {
     async fn passkeys_of_user(&self, key: &UserKey) -> StoreResult<Vec<Passkey>>;
 
     /// Adds a passkey to a user; `false` if a passkey with its id exists, or if the user has
-    /// [`Passkey::MOST`] passkeys. The step is atomic: calls at the same time never add more. The
+    /// [`Passkey::MAX_COUNT`] passkeys. The step is atomic: parallel calls never add more. The
     /// store deletes the passkey with the user.
     async fn insert_passkey(&self, key: &UserKey, passkey: &Passkey) -> StoreResult<bool>;
 
-    /// Gives a user's passkey another name; returns whether it exists.
+    /// Renames a user's passkey; returns whether the passkey exists.
     async fn rename_passkey(&self, key: &UserKey, id: &str, name: &str) -> StoreResult<bool>;
 
     /// Replaces the record of a passkey that was used at `at`, if the stored record still equals
@@ -270,7 +270,7 @@ pub trait IdentityStore: Send + Sync {
 
     /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as in
     /// [`delete_identity`](Self::delete_identity).
-    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<UnlinkOutcome>;
+    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<RemovalOutcome>;
 
     /// Deletes all credentials of a user that are of the kind `kind`, even if the user then has no
     /// credential. Returns the name of each passkey, the issuer of each linked account, and an
@@ -283,8 +283,8 @@ pub trait IdentityStore: Send + Sync {
 }
 
 impl dyn IdentityStore + '_ {
-    /// Appends events to the audit log. A failure is only logged, because the actions that the
-    /// events report have succeeded already.
+    /// Appends events to the audit log. A failure is only logged, because the reported actions have
+    /// already happened.
     pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
         if let Err(error) = self.append_audit(events).await {
             tracing::warn!(%error, events = events.len(), "audit events could not be written");

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Tokens carry whole seconds (RFC 7519, section 2, `NumericDate`); records keep the milliseconds.
+/// Tokens contain whole seconds (RFC 7519, section 2, `NumericDate`); records contain milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 

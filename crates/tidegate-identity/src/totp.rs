@@ -1,5 +1,5 @@
-//! Time-based one-time passwords (RFC 6238) with SHA-1, 30 s and 6 digits, which all authenticators
-//! support.
+//! Time-based one-time passwords (RFC 6238) with SHA-1, 30 s and 6 digits, which all authenticator
+//! apps support.
 
 use ring::hmac;
 use subtle::ConstantTimeEq as _;

@@ -51,8 +51,8 @@ impl fmt::Display for UserKey {
 pub enum UserKind {
     /// A user with a role.
     Role,
-    /// A record without a role. The user's statements run as the role of its group, with the claims
-    /// of the user.
+    /// A user without a role. Its statements run as the role of its group, with the claims of the
+    /// user.
     Member,
 }
 

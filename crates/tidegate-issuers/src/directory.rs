@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The maximum number of issuers of one tenant.
-const MOST_ISSUERS: usize = 20;
+const MAX_ISSUERS: usize = 20;
 /// The maximum length of an issuer's name, in bytes.
 const MAX_NAME: usize = 64;
 /// A change is attempted at most this many times. An attempt fails if another request changes the
@@ -156,9 +156,9 @@ impl IssuerDirectory {
         }
     }
 
-    /// Adds an issuer. If the default role in the settings is not the name of a user, it is taken
-    /// for the name of a group. The role of this group is then made able to log in, and the group
-    /// is created if it does not exist.
+    /// Adds an issuer. If the default role in the settings is not the name of a user, it is treated
+    /// as the name of a group. The group is then created if it does not exist, and its role is
+    /// enabled to log in.
     pub async fn create(
         &self,
         database: &str,
@@ -167,7 +167,7 @@ impl IssuerDirectory {
     ) -> Result<IssuerRecord, DirectoryError> {
         check_name(name)?;
         self.check(database, &settings).await?;
-        if self.issuers.issuer_names(database).await?.len() >= MOST_ISSUERS {
+        if self.issuers.issuer_names(database).await?.len() >= MAX_ISSUERS {
             return Err(DirectoryError::TooMany);
         }
         let record = IssuerRecord {

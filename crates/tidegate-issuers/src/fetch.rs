@@ -17,8 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest size of a response, in bytes. Real key sets have a few kilobytes.
 const MAX_BODY: usize = 512 * 1024;
 
-/// The HTTP client that loads the documents of issuers. All issuers of a process share one HTTP
-/// client. Cloning is cheap.
+/// The HTTP client that loads the documents of issuers. Several issuers can share it: cloning is
+/// cheap, and clones share their connections.
 #[derive(Clone, Debug)]
 pub struct DocumentClient {
     http: reqwest::Client,

@@ -16,7 +16,7 @@ use crate::{
 /// The maximum length of a subject, and of the name of a user or role, in bytes.
 const MAX_NAME: usize = 255;
 /// The maximum number of roles in a token. A token with more roles is refused.
-const MOST_ROLES: usize = 256;
+const MAX_ROLES: usize = 256;
 /// The start of the year 10000, in seconds since 1970. A token with a later time is refused. Such a
 /// time is an error of the issuer, for example a time in milliseconds, and the token would never
 /// expire.
@@ -111,7 +111,8 @@ impl Issuer {
         audience.is_some_and(|found| found.iter().any(|one| self.settings.audience.contains(one)))
     }
 
-    /// Checks the claims of a token whose signature is valid.
+    /// Checks the issuer and the audience of a token whose signature is valid, and reads its other
+    /// claims. Does not compare its times with the clock; see [`Self::check_times`].
     fn read_claims(
         &self,
         claims: Map<String, Value>,
@@ -147,7 +148,7 @@ impl Issuer {
         match path.find(claims) {
             None | Some(Value::Null) => Ok(Vec::new()),
             value => strings(value)
-                .filter(|roles| roles.len() <= MOST_ROLES)
+                .filter(|roles| roles.len() <= MAX_ROLES)
                 .filter(|roles| roles.iter().all(|role| is_name(role)))
                 .ok_or_else(|| TokenError::Claim {
                     claim: path.to_string(),

@@ -122,7 +122,7 @@ impl KeyCache {
     }
 
     /// Loads the keys in a separate task. Without the task, a caller whose client disconnects would
-    /// end the request for the keys, although other callers may wait for it.
+    /// cancel the request for the keys, although other callers may wait for it.
     async fn refresh_in_task(self: &Arc<Self>) -> Option<FetchError> {
         let cache = Arc::clone(self);
         let task = tokio::spawn(async move { cache.refresh().await });

@@ -12,7 +12,7 @@ use crate::SignatureAlgorithm;
 
 /// The number of keys of a set that are read; further keys are ignored. A token without a `kid` may
 /// be checked with each of these keys.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Those keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
@@ -84,7 +84,7 @@ impl KeySet {
     /// skipped (RFC 7517, section 5). `None` if no key remains.
     pub(crate) fn read(document: KeySetDocument) -> Option<Self> {
         let document = document.keys;
-        let keys = document.iter().take(MOST_KEYS);
+        let keys = document.iter().take(MAX_KEYS);
         let keys: Vec<_> = keys.filter_map(PublicKey::read).collect();
         (!keys.is_empty()).then_some(Self { keys, document })
     }

@@ -8,11 +8,11 @@ use crate::address::literal;
 use crate::{ClaimPath, Network, SettingsError};
 
 /// The largest number of elements in `audience` and in `algorithms`.
-const MOST_ELEMENTS: usize = 20;
+const MAX_ELEMENTS: usize = 20;
 /// The largest number of elements in `claims`.
-const MOST_CLAIMS: usize = 100;
+const MAX_CLAIMS: usize = 100;
 /// The largest clock skew that is tolerated, in seconds.
-const MOST_CLOCK_SKEW: u64 = 300;
+const MAX_CLOCK_SKEW: u64 = 300;
 
 /// The settings of an issuer whose tokens a tenant accepts.
 ///
@@ -121,7 +121,7 @@ impl IssuerSettings {
 
     /// Whether both settings have the same issuer, the same audience claim and an audience in
     /// common. Then a token for this audience is accepted with both settings. A token for several
-    /// audiences may be accepted with both settings even without an audience in common.
+    /// audiences may be accepted with both settings even if these have no audience in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.issuer == other.issuer
             && self.audience_claim == other.audience_claim
@@ -134,22 +134,22 @@ impl IssuerSettings {
         if let Some(url) = &self.jwks_url {
             check_url("jwks_url", url, network)?;
         }
-        check_count("audience", self.audience.len(), MOST_ELEMENTS)?;
+        check_count("audience", self.audience.len(), MAX_ELEMENTS)?;
         if let Some(index) = self.audience.iter().position(String::is_empty) {
             return Err(SettingsError::EmptyAudience { index });
         }
-        check_count("algorithms", self.algorithms.len(), MOST_ELEMENTS)?;
+        check_count("algorithms", self.algorithms.len(), MAX_ELEMENTS)?;
         if let Some(claims) = &self.claims {
-            check_count("claims", claims.len(), MOST_CLAIMS)?;
+            check_count("claims", claims.len(), MAX_CLAIMS)?;
             if let Some(index) = claims.iter().position(ClaimPath::has_index) {
                 let path = claims[index].clone();
                 return Err(SettingsError::IndexedClaim { index, path });
             }
         }
-        if self.clock_skew > MOST_CLOCK_SKEW {
+        if self.clock_skew > MAX_CLOCK_SKEW {
             return Err(SettingsError::ClockSkew {
                 found: self.clock_skew,
-                most: MOST_CLOCK_SKEW,
+                most: MAX_CLOCK_SKEW,
             });
         }
         Ok(())

@@ -21,7 +21,7 @@ struct State {
     /// The approximate size of all cached methods in bytes, as [`weight`] estimates it.
     bytes: usize,
     /// The number of invalidations so far.
-    forgotten: u64,
+    invalidations: u64,
 }
 
 /// The number of invalidations that had happened before a read of the store.
@@ -42,7 +42,7 @@ impl Cache {
     }
 
     pub(crate) fn now(&self) -> Since {
-        Since(self.read().forgotten)
+        Since(self.read().invalidations)
     }
 
     /// Caches methods that were read from the store. If there was an invalidation since the read
@@ -51,7 +51,7 @@ impl Cache {
     pub(crate) fn put(&self, tenant: &DatabaseName, methods: &[Arc<Method>], since: Since) {
         let mut state = self.write();
         let bytes: usize = methods.iter().map(|method| weight(method)).sum();
-        if state.forgotten != since.0 || bytes > self.most {
+        if state.invalidations != since.0 || bytes > self.most {
             return;
         }
         while state.bytes + bytes > self.most {
@@ -66,7 +66,7 @@ impl Cache {
 
     pub(crate) fn forget(&self, tenant: &DatabaseName, names: &[impl AsRef<str>]) {
         let mut state = self.write();
-        state.forgotten += 1;
+        state.invalidations += 1;
         let Some(known) = state.tenants.get_mut(tenant) else {
             return;
         };
@@ -80,14 +80,14 @@ impl Cache {
 
     pub(crate) fn forget_tenant(&self, tenant: &DatabaseName) {
         let mut state = self.write();
-        state.forgotten += 1;
+        state.invalidations += 1;
         state.drop_tenant(tenant);
     }
 
     pub(crate) fn forget_all(&self) {
         let mut state = self.write();
         *state = State {
-            forgotten: state.forgotten + 1,
+            invalidations: state.invalidations + 1,
             ..State::default()
         };
     }

@@ -131,7 +131,7 @@ impl Tables {
         revise: &Revise<'_>,
     ) -> WriteOutcome {
         let known = self.tenants.entry(tenant.clone()).or_default();
-        let before = match there(known, names) {
+        let before = match existing(known, names) {
             Ok(before) => before,
             Err(missing) => return missing,
         };
@@ -171,7 +171,7 @@ impl Tables {
         may_remove: &MayRemove<'_>,
     ) -> WriteOutcome {
         let known = self.tenants.entry(tenant.clone()).or_default();
-        let before = match there(known, names) {
+        let before = match existing(known, names) {
             Ok(before) => before,
             Err(missing) => return missing,
         };
@@ -193,7 +193,7 @@ impl Tables {
 
 /// The methods with these names. If some do not exist, the error is [`WriteOutcome::Missing`] with
 /// their names.
-fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutcome> {
+fn existing(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutcome> {
     let missing = names.iter().filter(|name| !known.contains_key(*name));
     let missing: Vec<_> = missing.cloned().collect();
     if missing.is_empty() {

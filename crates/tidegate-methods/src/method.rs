@@ -178,7 +178,7 @@ struct FieldJson<'a>(&'a SignatureField);
 
 impl Serialize for FieldJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Shape", 3)?;
+        let mut object = serializer.serialize_struct("SignatureField", 3)?;
         object.serialize_field("type", &self.0.r#type)?;
         object.serialize_field("array", &self.0.array)?;
         object.serialize_field("nullable", &self.0.nullable)?;

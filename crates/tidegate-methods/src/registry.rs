@@ -183,7 +183,7 @@ impl Registry {
     pub async fn patch(
         &self,
         tenant: &DatabaseName,
-        who: Caller<'_>,
+        caller: Caller<'_>,
         names: &[impl AsRef<str> + Sync],
         patch: &Patch,
     ) -> Result<Vec<MethodName>> {
@@ -194,8 +194,8 @@ impl Registry {
         }
         let before = self.named(tenant, &names).await?;
         let revise = |record: &Record| {
-            let allowed = who.may_change(&record.creator);
-            allowed.then(|| revise(record, who, patch))
+            let allowed = caller.may_change(&record.creator);
+            allowed.then(|| revise(record, caller, patch))
         };
         let _forget = self.forget_when_done(tenant, before.iter().chain(&patch.name));
         written(self.store.update(tenant, &before, &revise).await?)?;
@@ -210,11 +210,11 @@ impl Registry {
     pub async fn remove(
         &self,
         tenant: &DatabaseName,
-        who: Caller<'_>,
+        caller: Caller<'_>,
         names: &[impl AsRef<str> + Sync],
     ) -> Result<()> {
         let names = self.named(tenant, &once(names)).await?;
-        let may_remove = |record: &Record| who.may_change(&record.creator);
+        let may_remove = |record: &Record| caller.may_change(&record.creator);
         let _forget = self.forget_when_done(tenant, &names);
         written(self.store.remove(tenant, &names, &may_remove).await?)
     }
@@ -305,13 +305,13 @@ impl Drop for ForgetOnDrop<'_> {
 
 /// The state of a method after a patch. The user who sends `q` becomes the author of `q`, even if
 /// the text is unchanged.
-fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
+fn revise(before: &Record, caller: Caller<'_>, patch: &Patch) -> Revision {
     let after = patch.apply(&before.definition);
     Revision {
         keeps_signature: infers_the_same(&before.definition, &after),
         by_owner: match patch.q {
-            Some(_) => who.owner,
-            None => before.by_owner && keeps_hints(who, patch),
+            Some(_) => caller.owner,
+            None => before.by_owner && keeps_hints(caller, patch),
         },
         definition: after,
     }
@@ -320,8 +320,8 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
 /// Whether type hints that the owner wrote still count as the owner's after the patch. They do if
 /// the owner sends the patch, or if the patch keeps the hints. This matters because a hint may name
 /// a type whose input function belongs to another user.
-fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
-    who.owner || patch.type_hints == MemberChange::Keep
+fn keeps_hints(caller: Caller<'_>, patch: &Patch) -> bool {
+    caller.owner || patch.type_hints == MemberChange::Keep
 }
 
 fn written(outcome: WriteOutcome) -> Result<()> {

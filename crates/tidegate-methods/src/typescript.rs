@@ -233,7 +233,7 @@ fn write_name(name: &str, quoted: bool, text: &mut String) {
 /// The types that the methods use and that must be declared.
 fn used(methods: &[&Method]) -> Vec<Helper> {
     let mut used = Vec::new();
-    let mut see = |form: &ValueForm| {
+    let mut visit = |form: &ValueForm| {
         used.extend_from_slice(match form {
             ValueForm::Interval => &[Helper::Interval],
             ValueForm::Point | ValueForm::Polygon => &[Helper::Point],
@@ -253,7 +253,7 @@ fn used(methods: &[&Method]) -> Vec<Helper> {
         let json = method.output_format() == OutputFormat::Json;
         let columns = signature.columns.iter().filter(|_| json);
         for field in signature.parameters.iter().chain(columns) {
-            field.form.walk(&mut see);
+            field.form.walk(&mut visit);
         }
     }
     used

@@ -108,8 +108,16 @@ impl IssuerStore for MemoryStore {
         Ok(sessions)
     }
 
-    async fn sessions_of_user(&self, key: &UserKey, now: Timestamp) -> StoreResult<Vec<Session>> {
-        Ok(self.step(|tables| tables.sessions_where(now, |session| session.user == *key)))
+    async fn sessions_of_user(
+        &self,
+        key: &UserKey,
+        client_id: Option<&str>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<Session>> {
+        let is_listed = |session: &Session| {
+            session.user == *key && client_id.is_none_or(|client| session.client_id == client)
+        };
+        Ok(self.step(|tables| tables.sessions_where(now, is_listed)))
     }
 
     async fn present_refresh_token(

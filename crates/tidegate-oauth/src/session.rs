@@ -21,8 +21,7 @@ pub struct Session {
     pub scopes: Scopes,
     /// The name and the hash of the token, if the session is a personal access token.
     pub personal: Option<Box<PersonalToken>>,
-    /// Refresh tokens of a session are numbered. This is the highest number that was ever presented;
-    /// 0 before the first refresh.
+    /// The highest number of a refresh token that was presented; 0 before the first refresh.
     pub presented: u64,
     /// When the user signed in, which may be long before the session was opened. It is the claim
     /// `auth_time` of ID tokens (OpenID Connect Core, section 2).

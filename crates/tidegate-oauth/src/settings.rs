@@ -19,8 +19,8 @@ pub struct Settings {
     pub limits: RateLimits,
     /// The built-in clients; none by default.
     pub builtin: BuiltinClients,
-    /// The maximum number of verified tokens that are cached; each takes about 0.4 KB. When the cache
-    /// is full, at least half of the tokens stay cached.
+    /// The maximum number of verified tokens that are cached; each takes about 0.4 KB. When the
+    /// cache is full, at least half of the tokens stay cached.
     pub token_cache: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::{
 /// The result of presenting a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshOutcome {
-    /// The token is valid; holds the updated session.
+    /// The token is valid; contains the updated session.
     Accepted(Session),
     /// The session does not exist, has ended or has expired.
     Invalid,
@@ -221,6 +221,12 @@ pub trait IssuerStore: IdentityStore {
     /// device code was consumed.
     async fn redeem_device_code(&self, hash: SecretHash, session: &Session) -> StoreResult<bool>;
 
-    /// A user's sessions that are alive at `now`, the most recently used first.
-    async fn sessions_of_user(&self, key: &UserKey, now: Timestamp) -> StoreResult<Vec<Session>>;
+    /// A user's sessions that are alive at `now`, the most recently used first: those of the client
+    /// `client_id`, or of all clients if it is `None`. A store may return only the first 1000.
+    async fn sessions_of_user(
+        &self,
+        key: &UserKey,
+        client_id: Option<&str>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<Session>>;
 }

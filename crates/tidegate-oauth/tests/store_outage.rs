@@ -7,9 +7,8 @@ use async_trait::async_trait;
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
-    RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreResult,
-    TenantName, Timestamp, UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery,
-    WriteOutcome,
+    RemovalOutcome, RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError,
+    StoreResult, TenantName, Timestamp, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -98,7 +97,7 @@ pass! { IdentityStore:
     insert_passkey(key: &UserKey, passkey: &Passkey) -> bool;
     rename_passkey(key: &UserKey, id: &str, name: &str) -> bool;
     use_passkey(read: &Passkey, record: &str, at: Timestamp) -> bool;
-    delete_passkey(key: &UserKey, id: &str) -> UnlinkOutcome;
+    delete_passkey(key: &UserKey, id: &str) -> RemovalOutcome;
     delete_credentials(key: &UserKey, kind: CredentialKind) -> Vec<String>;
     user(key: &UserKey) -> Option<User>;
     users_with_role(database: &str) -> Vec<User>;
@@ -111,7 +110,7 @@ pass! { IdentityStore:
     user_of_identity(database: &str, issuer: &str, subject: &str) -> Option<User>;
     insert_identity(key: &UserKey, identity: &LinkedIdentity) -> bool;
     identities_of_user(key: &UserKey) -> Vec<LinkedIdentity>;
-    delete_identity(key: &UserKey, issuer: &str, subject: &str) -> UnlinkOutcome;
+    delete_identity(key: &UserKey, issuer: &str, subject: &str) -> RemovalOutcome;
     default_user(database: &str) -> Option<User>;
     anonymous_sql(database: &str) -> AnonymousSql;
     set_anonymous_sql(database: &str, setting: AnonymousSql) -> bool;
@@ -120,7 +119,7 @@ pass! { IdentityStore:
     insert_user(user: &User) -> WriteOutcome;
     update_user(read: &User, user: &User) -> WriteOutcome;
     set_password_hash(key: &UserKey, before: Option<&str>, hash: &str) -> bool;
-    keep_id(user: &User) -> ();
+    reserve_id(user: &User) -> ();
     delete_user(key: &UserKey, at: Timestamp) -> bool;
     delete_tenant(database: &str, at: Timestamp) -> ();
     end_sessions_of_user(key: &UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
@@ -140,7 +139,7 @@ pass! { IssuerStore:
     poll_device_code(hash: SecretHash, client_id: &str, now: Timestamp) -> Option<DevicePoll>;
     decide_device_code(code: &str, by: Option<&Approval>, now: Timestamp) -> bool;
     redeem_device_code(hash: SecretHash, session: &Session) -> bool;
-    sessions_of_user(key: &UserKey, now: Timestamp) -> Vec<Session>;
+    sessions_of_user(key: &UserKey, client_id: Option<&str>, now: Timestamp) -> Vec<Session>;
     claim_master_key(fingerprint: &str) -> String;
     client(id: &str) -> Option<Client>;
     clients(database: &str) -> Vec<Client>;
@@ -268,7 +267,7 @@ async fn a_member_who_is_dropped_or_disabled_while_it_signs_in_gets_no_token() {
         assert_eq!(error.code(), "invalid_grant");
         let open = store
             .inner
-            .sessions_of_user(&mia.key, api.ports.clock.now());
+            .sessions_of_user(&mia.key, None, api.ports.clock.now());
         assert!(open.await.unwrap().is_empty());
     }
 }
@@ -289,7 +288,7 @@ async fn a_user_who_is_converted_while_it_signs_in_gets_a_token_of_its_new_kind(
         // The session of the previous kind has ended, and only the new one is left.
         let open = store
             .inner
-            .sessions_of_user(&member.key, api.ports.clock.now());
+            .sessions_of_user(&member.key, None, api.ports.clock.now());
         let open: Vec<_> = open.await.unwrap().iter().map(|open| open.id).collect();
         assert_eq!(open, [claims.session]);
         let now = api.ports.clock.now();

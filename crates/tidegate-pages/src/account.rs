@@ -20,13 +20,13 @@ use tidegate_http::request_body::IncomingBody;
 /// Handles `GET` and `POST /account`.
 pub async fn account<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
-    let back = context.path("/account");
-    let purpose = Purpose::own_page(&back);
+    let page = context.path("/account");
+    let purpose = Purpose::own_page(&page);
     if let Some(response) = require_sign_in(&mut context, &purpose).await? {
         return Ok(response);
     }
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.redirect(&back));
+        return Ok(context.redirect(&page));
     };
     match context.step() {
         Some("begin_enrolment" | "enrol") => enrol(&mut context, &purpose).await,

@@ -29,10 +29,10 @@ pub(super) async fn link(
         .find(named)
         .ok_or_else(unknown_provider)?;
     let password = context.field("password").map(Secret::new);
-    let back = callback(context, &provider.id);
+    let callback_url = callback(context, &provider.id);
     let begun = app.issuer().identity().begin_account_linking(
         providers,
-        (&provider.id, &back),
+        (&provider.id, &callback_url),
         (browser, context.cookie()),
         (password.as_ref(), &context.request),
     );
@@ -117,8 +117,8 @@ pub(super) fn linked(context: &PageContext<'_>, message: Option<Email>) -> Respo
 pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let title = "This account is linked already";
     let text = "Another user of this database signs in with it. It has to be unlinked there first.";
-    let back = context.path("/account");
-    let card = template::notice(title, text, Some((&back, "Back to your account")));
+    let account = context.path("/account");
+    let card = template::notice(title, text, Some((&account, "Back to your account")));
     let refused = FormError::of("", IdentityError::Taken("linked account"))?;
     Ok(context.show(title, &card, (Some(&refused), None)))
 }

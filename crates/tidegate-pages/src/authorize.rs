@@ -55,7 +55,7 @@ pub async fn authorize<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Bo
         return silent(&context, &request).await;
     }
     let (client, here) = (&request.client, context.request_path());
-    let query = without_sign_in(context.raw_query(), &request);
+    let query = without_sign_in_parameters(context.raw_query(), &request);
     let next = context.path(&format!("/auth?{query}"));
     let open = client.allow_signup && context.app.allows_sign_up();
     let sign_up = open.then(|| context.path(&format!("/signup/?{query}")));
@@ -79,17 +79,17 @@ pub async fn authorize<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Bo
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(&here));
     };
-    let here = Here {
-        path: &here,
+    let urls = PageUrls {
+        page: &here,
         next: &next,
     };
-    grant(&context, &request, &browser, here).await
+    grant(&context, &request, &browser, urls).await
 }
 
-/// The page of an authorization request.
-struct Here<'a> {
+/// The URLs of the page of an authorization request.
+struct PageUrls<'a> {
     /// The URL of the page.
-    path: &'a str,
+    page: &'a str,
     /// The URL to which the browser goes after a sign-in: the URL of the page without the
     /// parameters that require a sign-in.
     next: &'a str,
@@ -100,15 +100,15 @@ async fn grant(
     context: &PageContext<'_>,
     request: &AuthorizationRequest,
     browser: &Browser,
-    here: Here<'_>,
+    urls: PageUrls<'_>,
 ) -> Result<Response<Body>, ApiError> {
     let (issuer, address) = (context.app.issuer(), context.request.address);
     let (user, returns_to) = (&browser.user, Some(&*request.redirect_uri));
     let token = context.token();
-    let form = form(here.path, &token, None);
+    let form = form(urls.page, &token, None);
     if request.openid.asks(Prompt::SelectAccount) {
         if context.step() == Some("continue") {
-            return Ok(context.redirect(here.next));
+            return Ok(context.redirect(urls.next));
         }
         let card = template::select_account(&form, &user.key.name);
         return Ok(context.show("Choose an account", &card, (None, returns_to)));
@@ -131,8 +131,8 @@ async fn grant(
     Ok(context.redirect(&location))
 }
 
-/// Answers a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
-/// section 3.1.2.6).
+/// Handles a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
+/// section 3.1.2.6). Redirects the browser to the client with a code or an error.
 async fn silent(
     context: &PageContext<'_>,
     request: &AuthorizationRequest,
@@ -148,9 +148,10 @@ async fn silent(
     Ok(context.redirect(&location))
 }
 
-/// The query of an authorization request without the parameters that a sign-in satisfies. With
-/// these parameters, the page after the sign-in would require another sign-in.
-fn without_sign_in(query: &str, request: &AuthorizationRequest) -> String {
+/// The query of an authorization request without `max_age` and `prompt`, except for
+/// `prompt=consent`. With these parameters, the page after the sign-in would require another
+/// sign-in. Without the scope `openid` they have no effect, and the query is returned unchanged.
+fn without_sign_in_parameters(query: &str, request: &AuthorizationRequest) -> String {
     if !request.scopes.has("openid") {
         return query.to_owned();
     }

@@ -164,8 +164,8 @@ impl<'a> PageContext<'a> {
         Ok(())
     }
 
-    /// A response with a page. `returns_to` is the URL to which the page's forms may finally
-    /// redirect.
+    /// A response with a page. `error` determines its status. `returns_to` is the URL to which the
+    /// page's forms may finally redirect.
     pub(super) fn show(
         &self,
         title: &str,

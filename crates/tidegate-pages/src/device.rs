@@ -36,21 +36,21 @@ pub async fn device<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>
             return Ok(ask(&context, Some(&typed), Some(&refused)));
         }
     };
-    let back = confirmation(&context, &device.user_code);
+    let page = confirmation(&context, &device.user_code);
     let purpose = Purpose {
         client: Some(&device.client),
         database: device.client.database.as_deref(),
-        ..Purpose::own_page(&back)
+        ..Purpose::own_page(&page)
     };
     if let Some(response) = require_sign_in(&mut context, &purpose).await? {
         return Ok(response);
     }
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.redirect(&back));
+        return Ok(context.redirect(&page));
     };
     let Some(allow) = decision(&context) else {
         let token = context.token();
-        let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
+        let (form, name) = (form(&page, &token, None), browser.user.key.name.as_str());
         let card = template::device_consent(&form, &device, name);
         return Ok(context.show("Connect a device", &card, (None, None)));
     };

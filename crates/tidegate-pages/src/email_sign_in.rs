@@ -1,5 +1,5 @@
-//! Sign-in with a link that is sent by email: the request on the sign-in page, and `/auth/email`,
-//! to which the link leads.
+//! Sign-in with a link that is sent by email: sends the link when a person asks for it on the
+//! sign-in page, and serves the page `/auth/email`, to which the link leads.
 
 use http::Response;
 use tidegate_identity::{Error as IdentityError, PendingSignIn};

@@ -135,6 +135,7 @@ fn span(seconds: u64) -> String {
     }
 }
 
+/// The error of a request that ends with an error page.
 pub(super) fn failure(error: impl Into<Error>) -> ApiError {
     ApiError::from_oauth(error, false)
 }
@@ -152,7 +153,8 @@ pub(super) fn request_error(error: Error) -> ApiError {
     }
 }
 
-/// The message that is shown beside the password field; `None` if no password was given.
+/// The message that is shown beside the password field; `None` if no password was given. Fails if
+/// the person cannot correct the error.
 pub(super) fn wrong_password(error: IdentityError) -> Result<Option<FormError>, ApiError> {
     if matches!(error, IdentityError::ReauthenticationRequired) {
         return Ok(None);

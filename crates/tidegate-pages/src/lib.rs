@@ -44,7 +44,7 @@ pub use sign_up::sign_up;
 
 use crate::template::{ICON, PASSKEYS, STYLE};
 use tidegate_http::body::Body;
-use tidegate_http::call::{MINUTES, json};
+use tidegate_http::call::{CACHE_FIVE_MINUTES, json};
 use tidegate_http::etag::etag;
 
 /// Handles `GET /assets/tidegate.css`.
@@ -67,7 +67,7 @@ pub fn icon() -> Response<Body> {
 fn asset(text: &'static str, kind: HeaderValue) -> Response<Body> {
     let text = Bytes::from_static(text.as_bytes());
     let tag = etag(&text);
-    let mut response = json(text, MINUTES);
+    let mut response = json(text, CACHE_FIVE_MINUTES);
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
     headers.insert(CONTENT_TYPE, kind);

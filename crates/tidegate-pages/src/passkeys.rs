@@ -36,8 +36,8 @@ pub(super) async fn sign_in(
     }
 }
 
-/// The form error of a passkey, shown beside `field`. If the challenge was used or is too old, the
-/// message is that of a wrong passkey, which asks the person to try again.
+/// The form error of a passkey, shown beside `field`. If the challenge was used before or is too
+/// old, the message is the same as for a wrong passkey: it asks the person to try again.
 fn refused(field: &'static str, error: IdentityError) -> Result<FormError, ApiError> {
     if matches!(error, IdentityError::InvalidLink) {
         return FormError::of(field, IdentityError::WrongPasskey);
@@ -134,8 +134,8 @@ pub(super) async fn rename(
     }
 }
 
-/// Removes the passkey that the form names. A person who signed in some time ago enters the password
-/// first.
+/// Removes the passkey that the form names. A person who signed in some time ago enters the
+/// password first.
 pub(super) async fn remove(
     context: &PageContext<'_>,
     browser: &Browser,

@@ -27,10 +27,10 @@ pub async fn begin<B: IncomingBody>(
     let client = issuer.client_and_redirect_uri(&context.query).await;
     let (client, _) = client.map_err(request_error)?;
     let next = context.path(&format!("/auth?{}", context.raw_query()));
-    let back = callback(&context, provider);
+    let callback_url = callback(&context, provider);
     let begun = issuer.begin_federated_login(
         providers,
-        (provider, &back),
+        (provider, &callback_url),
         (&client, &next),
         context.cookie(),
     );
@@ -50,7 +50,7 @@ pub async fn complete<B: IncomingBody>(
     let (app, issuer) = (context.app, context.app.issuer());
     let providers = app.providers().ok_or_else(unknown_provider)?;
     let accounts = app.accounts().ok_or_else(ApiError::sign_up_closed)?;
-    let back = callback(&context, provider);
+    let callback_url = callback(&context, provider);
     let brought = ProviderCallback {
         response: &context.query,
         cookie: context.cookie(),
@@ -58,7 +58,7 @@ pub async fn complete<B: IncomingBody>(
     };
     let completed = issuer.complete_federated_login(
         (providers, accounts),
-        (provider, &back),
+        (provider, &callback_url),
         &brought,
         &context.request,
     );

@@ -9,27 +9,27 @@ pub(super) struct Purpose<'a> {
     /// The database whose users may sign in; `None` if users of any database may.
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
-    pub(super) back: &'a str,
+    pub(super) page: &'a str,
     /// The URL to which the browser goes after the sign-in.
     pub(super) next: &'a str,
     /// Whether even a person who is already signed in must sign in again.
     pub(super) again: bool,
     /// The user name with which the form is filled in, if a certain user is expected to sign in.
     pub(super) username: Option<&'a str>,
-    /// The URL to which the browser finally goes; `None` if it is `back`.
+    /// The URL to which the browser finally goes; `None` if it is `page`.
     pub(super) returns_to: Option<&'a str>,
     /// The sign-up page, if sign-up is allowed.
     pub(super) sign_up: Option<&'a str>,
 }
 
 impl<'a> Purpose<'a> {
-    /// The sign-in for a page of this service at the URL `back`.
-    pub(super) fn own_page(back: &'a str) -> Self {
+    /// The sign-in for a page of this service at the URL `page`.
+    pub(super) fn own_page(page: &'a str) -> Self {
         Self {
             client: None,
             database: None,
-            back,
-            next: back,
+            page,
+            next: page,
             again: false,
             username: None,
             returns_to: None,

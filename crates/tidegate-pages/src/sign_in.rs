@@ -30,7 +30,7 @@ pub(super) async fn require_sign_in(
         }
         Some("switch") => {
             context.sign_out().await?;
-            return Ok(Some(context.redirect(purpose.back)));
+            return Ok(Some(context.redirect(purpose.page)));
         }
         _ => {}
     }
@@ -152,7 +152,7 @@ fn sign_in_page(
         _ => Vec::new(),
     };
     let card = template::sign_in(&SignIn {
-        form: form(purpose.back, &token, refused),
+        form: form(purpose.page, &token, refused),
         client: purpose.client.map(|client| &*client.name),
         database,
         username: context.field("username").or(purpose.username),
@@ -187,13 +187,13 @@ async fn second_factor(
         {
             Ok(cookie) => {
                 context.switch_cookie(cookie).await?;
-                return Ok(context.redirect(purpose.back));
+                return Ok(context.redirect(purpose.page));
             }
             Err(error) => refused = Some(FormError::of("code", error)?),
         }
     }
     let token = context.token();
-    let card = template::second_factor(&form(purpose.back, &token, refused.as_ref()));
+    let card = template::second_factor(&form(purpose.page, &token, refused.as_ref()));
     Ok(context.show(
         "Two-step sign-in",
         &card,
@@ -208,7 +208,7 @@ pub(super) async fn enrol(
 ) -> Result<Response<Body>, ApiError> {
     let issuer = context.app.issuer();
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.redirect(purpose.back));
+        return Ok(context.redirect(purpose.page));
     };
     let (mut refused, mut begun) = (None, None);
     if context.step() == Some("enrol") {
@@ -221,7 +221,7 @@ pub(super) async fn enrol(
         {
             Ok((codes, cookie)) => {
                 context.switch_cookie(cookie).await?;
-                let card = template::recovery_codes(&codes, purpose.back);
+                let card = template::recovery_codes(&codes, purpose.page);
                 return Ok(context.show("Recovery codes", &card, (None, purpose.returns_to)));
             }
             Err(error) => refused = Some(FormError::of("code", error)?),
@@ -244,7 +244,7 @@ pub(super) async fn enrol(
             }
             Err(error) => {
                 let refused = wrong_password(error)?;
-                let form = form(purpose.back, &token, refused.as_ref());
+                let form = form(purpose.page, &token, refused.as_ref());
                 let step = ("begin_enrolment", "set up two-step sign-in");
                 let card = template::confirm_password(&form, &browser.user.key.name, step, &[]);
                 return Ok(context.show(
@@ -255,7 +255,7 @@ pub(super) async fn enrol(
             }
         },
     };
-    let card = template::enrol(&form(purpose.back, &token, refused.as_ref()), &enrolment);
+    let card = template::enrol(&form(purpose.page, &token, refused.as_ref()), &enrolment);
     let more = (refused.as_ref(), purpose.returns_to);
     Ok(context.show("Two-step sign-in", &card, more))
 }

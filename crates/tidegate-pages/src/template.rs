@@ -37,7 +37,8 @@ use tidegate_http::error::NO_STORE;
 
 /// The stylesheet of all pages.
 pub(crate) const STYLE: &str = include_str!("template/style.css");
-/// The script of the pages with a passkey.
+/// The script of the two pages on which the browser uses or creates a passkey: the sign-in page and
+/// the page for adding a passkey.
 pub(crate) const PASSKEYS: &str = include_str!("template/passkeys.js");
 /// The icon of all pages.
 pub(crate) const ICON: &str = include_str!("template/icon.svg");

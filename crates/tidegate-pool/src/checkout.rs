@@ -11,9 +11,9 @@ use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Role, Waiter};
 use super::state::{Action, State};
 
-/// How long a role counts as shared after an anonymous caller's or a member's last request for a
-/// connection.
-const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
+/// How long a role keeps its fixed settings ([`Role::has_fixed_settings`]) after the last request
+/// of an anonymous caller or a member for a connection.
+const FIXED_SETTINGS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
     /// Takes an idle connection of the login's role: preferably one that the same OAuth session
@@ -30,14 +30,14 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // If the role was not shared until now, its sessions started with other settings than this
+        // The sessions of a role without fixed settings started with other settings than this
         // caller needs.
-        if login.role_use.is_shared() {
-            if !role.has_many_callers {
+        if login.role_use.needs_fixed_settings() {
+            if !role.has_fixed_settings {
                 return None;
             }
-            role.many_callers_at = Some(now);
-        } else if role.has_lapsed(now) {
+            role.fixed_settings_requested_at = Some(now);
+        } else if role.fixed_settings_have_lapsed(now) {
             return None;
         }
         let mut entry = role.take_idle(&login.role_use)?;
@@ -94,19 +94,19 @@ impl<K: Connector> Role<K> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);
         let mut idle = self.idle.iter();
-        let place = idle.rposition(|entry| entry.session.as_ref() == session);
-        Some(self.idle.remove(place.unwrap_or(last)))
+        let index = idle.rposition(|entry| entry.session.as_ref() == session);
+        Some(self.idle.remove(index.unwrap_or(last)))
     }
 
-    /// Whether anonymous callers or members shared the role and no longer do. While an anonymous
-    /// caller or a member waits, the role is still shared, because a new connection would otherwise
-    /// lack the fixed settings.
-    pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
-        self.has_many_callers
+    /// Whether the role has fixed settings, but no anonymous caller or member has requested a
+    /// connection for [`FIXED_SETTINGS_FOR`]. While one of them waits, the role keeps the fixed
+    /// settings, because a new connection would otherwise lack them.
+    pub(super) fn fixed_settings_have_lapsed(&self, now: Instant) -> bool {
+        let waits = |waiter: &Waiter<K>| waiter.role_use.needs_fixed_settings();
+        self.has_fixed_settings
             && self
-                .many_callers_at
-                .is_none_or(|at| now.duration_since(at) >= ANONYMOUS_FOR)
+                .fixed_settings_requested_at
+                .is_none_or(|at| now.duration_since(at) >= FIXED_SETTINGS_FOR)
             && !self.waiters.iter().any(waits)
     }
 }

@@ -44,15 +44,19 @@ impl<K: Connector> Inner<K> {
     }
 
     async fn connect(&self, key: &PoolKey) -> Result<K::Connection, OpenError> {
-        let shared = self.state.lock().is_shared(key);
-        self.connect_as(key, shared).await
+        let fixed_settings = self.state.lock().has_fixed_settings(key);
+        self.connect_with(key, fixed_settings).await
     }
 
-    async fn connect_as(&self, key: &PoolKey, shared: bool) -> Result<K::Connection, OpenError> {
+    async fn connect_with(
+        &self,
+        key: &PoolKey,
+        fixed_settings: bool,
+    ) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
         let timed_out = |_| OpenError::Unreachable(Arc::new(NoResponse(limit)));
         let began = Instant::now();
-        let attempt = timeout(limit, self.connector.open(key, shared));
+        let attempt = timeout(limit, self.connector.open(key, fixed_settings));
         let connection = attempt.await.map_err(timed_out)??;
         self.state.lock().login_time.measured(began.elapsed());
         Ok(connection)
@@ -91,27 +95,30 @@ impl<K: Connector> Inner<K> {
     fn failed(self: &Arc<Self>, key: &PoolKey, failure: &OpenError) {
         report(key, failure);
         let now = Instant::now();
-        let (start_probe, shared) = self.change(|state, actions| {
-            // `is_shared` is called first, because `uncount` removes the role if it has no other
-            // connection and no waiting request.
-            let shared = state.is_shared(key);
+        let (start_probe, fixed_settings) = self.change(|state, actions| {
+            // `has_fixed_settings` is called first, because `uncount` removes the role if it has no
+            // other connection and no waiting request.
+            let fixed_settings = state.has_fixed_settings(key);
             state.counters.open_failures += 1;
             state.leave_phase(key, Phase::Opening);
             let start_probe = state.record_failure(key, failure, now, actions);
             state.uncount(key);
             state.balance(now, actions);
-            (start_probe, shared)
+            (start_probe, fixed_settings)
         });
         if start_probe {
-            self.runtime
-                .spawn(probe_until_up(Arc::downgrade(self), key.clone(), shared));
+            self.runtime.spawn(probe_until_up(
+                Arc::downgrade(self),
+                key.clone(),
+                fixed_settings,
+            ));
         }
     }
 
     /// Tries once to reach PostgreSQL. Returns `true` if no further probe is needed, because
     /// PostgreSQL responded or the circuit breaker is closed.
-    async fn probe(self: &Arc<Self>, key: &PoolKey, shared: bool) -> bool {
-        match self.connect_as(key, shared).await {
+    async fn probe(self: &Arc<Self>, key: &PoolKey, fixed_settings: bool) -> bool {
+        match self.connect_with(key, fixed_settings).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
                 if state.circuit_breaker.is_open() {
@@ -119,7 +126,7 @@ impl<K: Connector> Inner<K> {
                 }
                 return !state.circuit_breaker.is_open();
             }
-            Ok(connection) => self.keep_probe(key, shared, connection),
+            Ok(connection) => self.keep_probe(key, fixed_settings, connection),
             // PostgreSQL refused the login, so the server is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
@@ -127,25 +134,30 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Adds the connection of a probe to the pool if the limits allow it and the sharing of the
-    /// role has not changed since the probe began. Otherwise closes the connection.
-    fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
+    /// Adds the connection of a probe to the pool if the limits allow it and the role still has
+    /// fixed settings, or still has none, as when the probe began. Otherwise closes the connection.
+    fn keep_probe(
+        self: &Arc<Self>,
+        key: &PoolKey,
+        fixed_settings: bool,
+        connection: K::Connection,
+    ) {
         let now = Instant::now();
-        let place = {
+        let serial = {
             let mut state = self.state.lock();
             state.circuit_breaker.close();
-            let same_sharing = state
+            let same_settings = state
                 .role_mut(key)
-                .is_none_or(|role| role.has_many_callers == shared);
-            (same_sharing && state.has_room(key, now)).then(|| {
+                .is_none_or(|role| role.has_fixed_settings == fixed_settings);
+            (same_settings && state.has_room(key, now)).then(|| {
                 let serial = state.count_opening(key);
                 if let Some(role) = state.role_mut(key) {
-                    role.has_many_callers = shared;
+                    role.has_fixed_settings = fixed_settings;
                 }
                 serial
             })
         };
-        match place {
+        match serial {
             Some(serial) => self.opened(key.clone(), serial, connection),
             None => drop(self.runtime.spawn(self.connector.close(connection))),
         }
@@ -153,7 +165,11 @@ impl<K: Connector> Inner<K> {
 }
 
 /// Tries to connect with growing delays, until PostgreSQL responds or the pool is dropped.
-async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: PoolKey, shared: bool) {
+async fn probe_until_up<K: Connector>(
+    pool: std::sync::Weak<Inner<K>>,
+    key: PoolKey,
+    fixed_settings: bool,
+) {
     loop {
         let next = pool
             .upgrade()
@@ -163,7 +179,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Pool
         };
         sleep_until(next).await;
         match pool.upgrade() {
-            Some(pool) if !pool.probe(&key, shared).await => {}
+            Some(pool) if !pool.probe(&key, fixed_settings).await => {}
             _ => return,
         }
     }
@@ -268,9 +284,10 @@ impl<K: Connector> State<K> {
         may_wait
     }
 
-    /// Whether anonymous callers or members share the role. An unknown role counts as shared.
-    pub(super) fn is_shared(&self, key: &PoolKey) -> bool {
-        self.role(key).is_none_or(|role| role.has_many_callers)
+    /// Whether the role has fixed settings ([`Role::has_fixed_settings`]). Also true for a role
+    /// that has neither connections nor waiting requests.
+    pub(super) fn has_fixed_settings(&self, key: &PoolKey) -> bool {
+        self.role(key).is_none_or(|role| role.has_fixed_settings)
     }
 
     /// Whether all limits allow another connection of the role.

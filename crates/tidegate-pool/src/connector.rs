@@ -61,12 +61,13 @@ pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` says that anonymous callers, or the members of a group, share
-    /// the role.
+    /// Connects and logs in. If `fixed_settings` is true, anonymous callers or the members of a
+    /// group share the role, and settings that the role set for itself must not apply to the
+    /// session.
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
 
     /// Whether an idle connection is still open. The pool calls this before it checks the
@@ -77,7 +78,7 @@ pub trait Connector: Send + Sync + 'static {
     fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
     /// Whether the server may still run a statement of an unusable connection. Such a connection
-    /// counts against the limits until [`Connector::close_and_wait`] returns.
+    /// counts towards the limits until [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false

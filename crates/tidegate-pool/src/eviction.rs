@@ -34,9 +34,10 @@ impl<K: Connector> State<K> {
         self.victim_among(None, now)
     }
 
-    /// The role whose least recently used idle connection is the first in the order of
-    /// [`State::victim`]; `None` if no connection is idle.
-    pub(super) fn longest_idle(&self) -> Option<PoolKey> {
+    /// The role whose least recently used idle connection is closed when the capacity becomes less
+    /// than the number of connections; `None` if no connection is idle. Roles of all databases are
+    /// compared as in [`State::victim`], but without regard to `min_service`.
+    pub(super) fn victim_of_shrinking(&self) -> Option<PoolKey> {
         let share = self.settings.per_tenant();
         self.idle_candidates(None)
             .min_by_key(|(tenant, role, entry)| {

@@ -117,8 +117,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Whether one request may keep a connection of the login's role for itself for a long time. It
-    /// may if the role holds other connections, which serve requests that need a connection of their
-    /// own, or if the role may hold only one connection.
+    /// may if the role holds other connections, which serve requests that need a connection of
+    /// their own, or if the role may hold only one connection.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));
@@ -142,21 +142,21 @@ impl<K: Connector> Pool<K> {
             .change(|state, actions| state.close(database, Some(role), actions))
     }
 
-    /// Closes the connections of a role, because new sessions would start with other settings.
-    /// Connections that anonymous callers or members share stay open, because their sessions start
-    /// with fixed settings that the role cannot change.
-    pub fn close_unshared(&self, database: &DatabaseName, role: &RoleName) {
-        let shares = |state: &State<K>, trusted| {
-            state.is_shared(&PoolKey {
+    /// Closes the connections of a role whose settings may have changed. Does nothing if all of
+    /// them serve anonymous callers or members, because those sessions start with fixed settings
+    /// that the role cannot change.
+    pub fn close_for_new_settings(&self, database: &DatabaseName, role: &RoleName) {
+        let fixed = |state: &State<K>, trusted| {
+            state.has_fixed_settings(&PoolKey {
                 database: database.clone(),
                 role: role.clone(),
                 trusted,
             })
         };
         self.inner.change(|state, actions| {
-            // `is_shared` is true for an unknown role, so a role without connections is also
-            // skipped.
-            if !(shares(state, false) && shares(state, true)) {
+            // `has_fixed_settings` is true for an unknown role, so a role without connections is
+            // also skipped.
+            if !(fixed(state, false) && fixed(state, true)) {
                 state.close(database, Some(role), actions);
             }
         });
@@ -280,13 +280,13 @@ impl<K: Connector> Inner<K> {
             }
             state.enqueue(login, reply, now, actions).map(Some)
         })?;
-        let place = QueuedRequest {
+        let queued = QueuedRequest {
             inner: self,
             key: PoolKey::from(login),
             number,
         };
         let outcome = self.reply(receiver, deadline).await;
-        if outcome.is_none() && place.leave() {
+        if outcome.is_none() && queued.leave() {
             self.state.lock().counters.timeouts += 1;
         }
         match outcome {

@@ -65,7 +65,8 @@ impl<K: Connector> PooledConnection<K> {
 
     /// Whether the connection should be returned, because a waiting request could then be served,
     /// or because the pool would close the connection. A waiting request of the connection's own
-    /// role does not count if the role may have several connections: it can share this one.
+    /// role does not count if the role may have at least `SEVERAL` connections, because the
+    /// request can then be multiplexed.
     pub fn is_wanted(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();

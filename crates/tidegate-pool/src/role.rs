@@ -38,12 +38,12 @@ pub(super) struct Waiter<K: Connector> {
 /// The connections of a role in a database.
 pub(super) struct Role<K: Connector> {
     pub(super) key: PoolKey,
-    /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
-    /// settings that the role cannot change.
-    pub(super) has_many_callers: bool,
+    /// Whether the role's sessions start with fixed settings, which the role cannot change, because
+    /// anonymous callers or members share the role.
+    pub(super) has_fixed_settings: bool,
     /// The time at which an anonymous caller or a member most recently requested a connection of
     /// the role; `None` if none has.
-    pub(super) many_callers_at: Option<Instant>,
+    pub(super) fixed_settings_requested_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
     pub(super) opening: usize,
@@ -64,8 +64,8 @@ impl<K: Connector> Role<K> {
     pub(super) fn new(key: PoolKey) -> Self {
         Self {
             key,
-            has_many_callers: false,
-            many_callers_at: None,
+            has_fixed_settings: false,
+            fixed_settings_requested_at: None,
             idle: Vec::new(),
             opening: 0,
             checked_out: 0,
@@ -84,7 +84,7 @@ impl<K: Connector> Role<K> {
 
     /// Whether several callers share the role's connections.
     pub(super) fn is_shared(&self) -> bool {
-        self.has_many_callers || self.key.trusted
+        self.has_fixed_settings || self.key.trusted
     }
 
     /// How many connections are being opened, used or reset. They become free without further

@@ -42,7 +42,7 @@ impl<K: Connector> State<K> {
     ) -> Result<u64, AcquireError> {
         let key = PoolKey::from(login);
         self.refuse_early(&key, now)?;
-        self.close_if_sharing_changes(&key, &login.role_use, now, actions);
+        self.close_if_settings_change(&key, &login.role_use, now, actions);
         let number = self.next_event();
         let tenant = self.tenant_of(&key);
         if tenant.waiting == 0 {
@@ -50,11 +50,11 @@ impl<K: Connector> State<K> {
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
-            // `has_many_callers` applies to all connections that are opened for the role, because
+            // `has_fixed_settings` applies to all connections that are opened for the role, because
             // each of them may be given to any request.
-            if login.role_use.is_shared() {
-                role.has_many_callers = true;
-                role.many_callers_at = Some(now);
+            if login.role_use.needs_fixed_settings() {
+                role.has_fixed_settings = true;
+                role.fixed_settings_requested_at = Some(now);
             }
             role.waiters.push_back(Waiter {
                 number,
@@ -69,9 +69,9 @@ impl<K: Connector> State<K> {
     }
 
     /// Closes the connections of a role when anonymous callers or members start to share the role,
-    /// because the sessions lack the fixed settings. Also closes them when the sharing ends,
-    /// because the sessions then must not have the fixed settings.
-    fn close_if_sharing_changes(
+    /// because the sessions lack the fixed settings. Also closes them after the fixed settings have
+    /// lapsed, because the sessions of the role's only user must not have them.
+    fn close_if_settings_change(
         &mut self,
         key: &PoolKey,
         role_use: &RoleUse,
@@ -81,14 +81,14 @@ impl<K: Connector> State<K> {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let shared = role_use.is_shared();
-        let changes = if shared {
-            !role.has_many_callers
+        let needed = role_use.needs_fixed_settings();
+        let changes = if needed {
+            !role.has_fixed_settings
         } else {
-            role.has_lapsed(now)
+            role.fixed_settings_have_lapsed(now)
         };
         if changes {
-            role.has_many_callers = shared;
+            role.has_fixed_settings = needed;
             self.close(&key.database, Some(&key.role), actions);
         }
     }

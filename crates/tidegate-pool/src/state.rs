@@ -240,7 +240,7 @@ impl<K: Connector> State<K> {
     ) -> usize {
         self.settings.capacity = capacity;
         while self.held > capacity
-            && let Some(key) = self.longest_idle()
+            && let Some(key) = self.victim_of_shrinking()
             && let Some(entry) = self.evict(&key)
         {
             actions.push(Action::Close(entry));

@@ -23,7 +23,7 @@ enum BatchFailure {
     /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),
     /// The failure was not caused by a single call; for example, no connection could be opened.
-    /// Every call gets this error as its response.
+    /// Every call with an id gets this error as its response.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
@@ -180,6 +180,8 @@ async fn bind(
 fn write_failure(calls: &[Call<'_>], failure: &BatchFailure, out: &mut dyn Output) {
     let (errors, others) = match failure {
         BatchFailure::Calls(errors) => {
+            // A notification has no response. If one failed, the other calls get its error as the
+            // cause, because the client would not see it otherwise.
             let unheard = |(index, _): &&(usize, Error)| calls[*index].is_notification();
             let cause = errors.iter().find(unheard).map(|(_, error)| cause(error));
             (&errors[..], &Error::RolledBack { cause })

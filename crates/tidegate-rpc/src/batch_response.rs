@@ -43,9 +43,9 @@ pub(crate) struct CallSink<'a, 'o> {
     response: &'a BatchResponse<'o>,
     id: Id<'a>,
     result: ResultWriter,
-    /// Whether the result has columns. A result without columns is not checked against the limit on
-    /// the size of the response. Such a result is short. It must not fail, because the transaction
-    /// may already be committed.
+    /// Whether the result has columns. A result without columns is short, and is not checked
+    /// against the limit on the size of the response. If no call of the batch returns rows, the
+    /// commit is sent with the statements, so a failed check would come too late.
     has_columns: bool,
 }
 

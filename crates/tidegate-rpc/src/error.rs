@@ -30,8 +30,8 @@ pub enum Error {
     /// The tenant has no method of this name.
     #[error("method not found")]
     MethodNotFound,
-    /// A member called a method that the tenant's owner did not write. Members share a role, so
-    /// code of another user could read data that another member left in the session.
+    /// A member called a method that the tenant's owner did not write. Members share a role and
+    /// its sessions, so a method of a sub-user could read data that a previous member left there.
     #[error("members call only methods that the owner of the database wrote")]
     NotForMembers,
     /// A parameter is missing, unknown or invalid.

@@ -1,5 +1,5 @@
-//! Compresses responses of at least 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that
-//! accept one of them.
+//! Compresses responses of more than 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients
+//! that accept one of them.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -15,9 +15,9 @@ use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 const GZIP_LEVEL: u32 = 4;
 /// The compression level of zstd. It is low for the same reason as [`GZIP_LEVEL`].
 const ZSTD_LEVEL: i32 = 3;
-/// The smallest response that is compressed, in bytes. For smaller responses, compression costs
-/// more than it saves.
-const MIN_SIZE: u64 = 1024;
+/// The largest response that is not compressed, in bytes. For such a small response, compression
+/// costs more than it saves.
+const MAX_UNCOMPRESSED: u64 = 1024;
 /// The maximum size in bytes of a response that is compressed before it is sent, so that its length
 /// is known. A larger response is compressed while it is sent.
 const MAX_BUFFERED: usize = 64 * 1024;
@@ -111,9 +111,10 @@ impl Encoder {
 pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>) {
     // A 304 must have the same `Vary` as the 200 would have (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
-    // Pages are not compressed. A page contains a secret, and text that an attacker may choose, and
-    // the compressed length of both would reveal the secret (the attack BREACH). Events are not
-    // compressed, because they must be sent without delay, but an encoder would buffer them.
+    // HTML is not compressed. The sign-in pages contain a secret (the form token) beside text that
+    // an attacker may choose, so the compressed length could reveal the secret (the attack BREACH).
+    // Events are not compressed, because they must be sent without delay, and an encoder would
+    // buffer them.
     let kind = response
         .headers()
         .get(CONTENT_TYPE)
@@ -123,7 +124,7 @@ pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>
         return;
     }
     let size = response.body().exact_size();
-    if size.is_some_and(|size| size <= MIN_SIZE) && !has_not_changed {
+    if size.is_some_and(|size| size <= MAX_UNCOMPRESSED) && !has_not_changed {
         return;
     }
     response
@@ -176,7 +177,8 @@ impl Compressed {
         }
     }
 
-    /// Compresses more input; `None` ends the stream. Returns the output that is ready.
+    /// Compresses more input; `None` ends the stream. Returns the output that is ready, which may
+    /// be empty.
     fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,

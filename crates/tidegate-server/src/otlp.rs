@@ -21,9 +21,13 @@ use tokio::sync::mpsc;
 
 use tidegate_http::trace::{Span, SpanSink};
 
+/// The maximum number of spans that wait to be sent. Further spans are discarded.
 const QUEUE: usize = 4_096;
+/// The maximum number of spans in one request to the collector.
 const BATCH: usize = 512;
+/// How long spans are collected before they are sent, unless a batch is full earlier.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// The time limit of one request to the collector.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reason why spans cannot be sent.

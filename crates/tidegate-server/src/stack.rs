@@ -44,7 +44,7 @@ use observation::{Observation, PendingRequest};
 const LONGEST_REQUEST_ID: usize = 128;
 /// The value of `Strict-Transport-Security`. It has no `includeSubDomains`, because subdomains may
 /// belong to other services.
-const MAX_AGE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
@@ -84,7 +84,7 @@ impl<B: IncomingBody + 'static> Service<Request<B>> for Stack {
     }
 }
 
-/// The layers that see every request and every response.
+/// The outermost layers, through which every request and every response passes.
 async fn observed<B: IncomingBody + 'static>(
     app: &App,
     peer: Peer,
@@ -119,14 +119,14 @@ async fn admitted<B: IncomingBody + 'static>(
     if let Some(refusal) = admission::refuse_host(&request) {
         return refusal;
     }
-    // CORS is outside of all other layers that refuse requests, because the scripts of browsers
+    // CORS is outside of the remaining layers that refuse requests, because the scripts of browsers
     // must be able to read the responses of these layers.
     let grant = match admission::check_origin(app, &request) {
         ControlFlow::Continue(grant) => grant,
         ControlFlow::Break(response) => return response,
     };
-    // The size of the head is checked before any header is read. Over HTTP/1.1, the parser enforces
-    // the limit.
+    // The size of the head is checked before the other headers are read. Over HTTP/1.1, the parser
+    // enforces the limit.
     let mut response = match admission::refuse_head(&request) {
         Some(refusal) => refusal,
         None => negotiated(app, peer, route, request).await,
@@ -135,7 +135,8 @@ async fn admitted<B: IncomingBody + 'static>(
     response
 }
 
-/// The layers that change the representation of a document.
+/// The layers that shorten a response: they omit a document that the client already has, compress
+/// the body, or remove it for `HEAD`.
 async fn negotiated<B: IncomingBody + 'static>(
     app: &App,
     peer: Peer,
@@ -204,14 +205,15 @@ async fn handled<B: IncomingBody + 'static>(
             _ => failure.into_rest(&origin),
         }
     });
-    // The token of `/metrics` is a setting, and no authorization server issues it.
+    // Routes for operators are excluded, because the token of `/metrics` is a setting, and no
+    // authorization server issues it.
     if let Ok(route) = route
         && route.properties().access != Access::Operator
     {
-        resource_metadata::name(app, &mut response);
+        resource_metadata::add_to_challenge(app, &mut response);
     }
     let mut subject = pending_request.into_subject();
-    replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
+    replica_reads::set_position(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response
@@ -252,7 +254,7 @@ fn is_acceptable_id(id: &HeaderValue) -> bool {
 fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
     if encrypted {
         let headers = response.headers_mut();
-        headers.insert(STRICT_TRANSPORT_SECURITY, MAX_AGE_YEAR);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS_ONE_YEAR);
     }
 }
 
@@ -308,7 +310,8 @@ fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;
     }
-    // The length of a 304 would be that of the document (RFC 9110, section 8.6), so none is set.
+    // In a 304, `Content-Length` would have to be the length of the omitted document (RFC 9110,
+    // section 8.6), so it is not set.
     let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
     if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
         response.headers_mut().insert(CONTENT_LENGTH, size.into());

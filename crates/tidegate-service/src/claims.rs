@@ -6,7 +6,8 @@ use std::fmt;
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
-/// The key with which the functions check the claims of members, and the key's generation.
+/// The properties that the claims functions of a database must have: the key with which they check
+/// the claims of members, and the generation of this key.
 #[derive(Clone, Copy)]
 pub struct ClaimsFunctions {
     /// The generation of the key.
@@ -140,8 +141,8 @@ async fn install(
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is set after `PRIVILEGES` has run, so that no other role can read the sequences. It is
-    // a parameter, and `LOG_NO_PARAMETERS` keeps parameters out of PostgreSQL's log.
+    // The key is set after `PRIVILEGES` has run, so that no other role can read the sequences. It
+    // is a parameter, and `LOG_NO_PARAMETERS` keeps parameters out of PostgreSQL's log.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");

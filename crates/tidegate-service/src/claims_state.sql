@@ -1,11 +1,13 @@
--- The state of the functions of claims in a database. The service's role runs this query.
+-- The state of the claims functions in a database. The service's role runs this query. The columns
+-- of its row:
 --
---   foreign   the first object in the schemas that another role owns, and its owner
---   there     both schemas exist
---   may_make  the service may create the schemas
---   current   the functions are of generation $1 and at least of this version, and complete
---   key_a, key_b  the key
---   open      a role has a privilege on what only the service may use
+--   foreign_object  the first object in the schemas that another role owns, with its owner
+--   there           whether both schemas exist
+--   may_make        whether the service may create the schemas
+--   current         whether the table and all functions exist, with generation $1 and at least this
+--                   version
+--   key_a, key_b    the sequences with the two halves of the key
+--   is_open         whether another role has a privilege that only the service may have
 WITH schema (oid, nspname, owner, acl) AS (
     SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_catalog.pg_namespace n
     WHERE n.nspname OPERATOR(pg_catalog.=) ANY (ARRAY['tidegate', 'tidegate_private']::pg_catalog.name[])

@@ -161,7 +161,7 @@ impl ServiceConnections {
 
 #[derive(Default)]
 struct TriggerState {
-    /// Whether the event trigger exists.
+    /// Whether the event trigger exists, is enabled and has a trusted owner; see [`INSPECT`].
     exists: bool,
     /// Whether the event trigger's function is from this release or a later one.
     current: bool,

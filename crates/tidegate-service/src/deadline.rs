@@ -14,7 +14,8 @@ use crate::service_pool::RETRY_AFTER;
 const STATEMENT: Duration = Duration::from_secs(65);
 
 /// Runs a future. Fails with [`Error::Deadline`] if the deadline passes first, and with
-/// [`Error::Unavailable`] if there is no deadline and PostgreSQL does not respond for [`STATEMENT`].
+/// [`Error::Unavailable`] if there is no deadline and PostgreSQL does not respond for
+/// [`STATEMENT`].
 pub(crate) async fn within<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = Result<T>>,
@@ -29,7 +30,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// The deadline of a request, in the time of tokio.
+/// The deadline of a request, as an instant of tokio.
 pub(crate) fn deadline(options: &QueryOptions) -> Option<Instant> {
     options.deadline.map(Instant::from_std)
 }

@@ -12,7 +12,7 @@ use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 
 /// The number of connections of a node that do not depend on its limits. They terminate backends,
 /// listen for notifications of nodes, guard the lock table, register the node, and read the state
-/// of slots.
+/// of replication slots.
 const FIXED: usize = 5;
 
 /// The limits on the service connections of a node. Without limits, a hundred databases that are in

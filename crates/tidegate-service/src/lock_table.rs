@@ -193,7 +193,7 @@ async fn serve_checks(
                 () = requested.notified() => {
                     is_ready = check_with_timeout(&client, &mut guard).await;
                     checks.send_modify(|checks| *checks += 1);
-                    // All requests that arrive during the pause are answered by one check.
+                    // One check serves all requests that arrive during the pause.
                     tokio::time::sleep(PAUSE).await;
                 }
             }

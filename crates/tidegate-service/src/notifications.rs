@@ -8,8 +8,9 @@ use futures_util::stream::poll_fn;
 use tidegate_wire::backoff::{Backoff, Jitter};
 use tidegate_wire::{Config, ConnectError};
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 use tokio_postgres::AsyncMessage;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::connect::{CONTROL, connect};
 use super::service_pool::ServiceCircuitBreaker;
@@ -20,6 +21,8 @@ pub const CHANNEL: &str = "tidegate";
 /// does not listen uses stale caches. And after an outage, the node opens its other service
 /// connections only when this connection is open.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_millis(500);
+/// The interval at which an outage that lasts is logged again.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
 /// An item for receivers of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(super) async fn listen(
     notifications: broadcast::Sender<Notification>,
 ) {
     let mut backoff = Backoff::new(jitter);
+    // The time at which the current outage was last logged; `None` while the node listens.
+    let mut logged_at: Option<Instant> = None;
     loop {
         let attempt = connect(&config, &config.control_database, CONTROL).await;
         let outcome = match attempt {
@@ -46,13 +51,21 @@ pub(super) async fn listen(
                 forward(&client, connection, &notifications, || {
                     backoff.succeed();
                     circuit_breaker.succeeded();
+                    if logged_at.take().is_some() {
+                        info!("listening for notifications again");
+                    }
                 })
                 .await
             }
             Err(error) => Err(error),
         };
-        if let Err(error) = outcome {
-            warn!(%error, cause = ?std::error::Error::source(&error), "cannot LISTEN for notifications; retrying");
+        let is_due = logged_at.is_none_or(|at| at.elapsed() >= LOG_INTERVAL);
+        if let Err(error) = outcome
+            && is_due
+        {
+            let cause = std::error::Error::source(&error).map(tracing::field::display);
+            warn!(%error, cause, "cannot LISTEN for notifications; retrying");
+            logged_at = Some(Instant::now());
         }
         tokio::time::sleep(backoff.fail().min(MAX_RECONNECT_DELAY)).await;
     }

@@ -27,7 +27,7 @@ async fn open_with(
     database: &DatabaseName,
     options: &str,
 ) -> Result<tokio_postgres::Client, ConnectError> {
-    // A task that holds a session may need another one, so the wait must have a limit.
+    // The wait must have a limit, because a task that holds a permit may need another one.
     let permit = timeout(SESSION_WAIT, config.sessions.clone().acquire_owned()).await;
     let (client, connection) = connect::connect(config, database, options).await?;
     tokio::spawn(async move {
@@ -38,9 +38,9 @@ async fn open_with(
     Ok(client)
 }
 
-/// Opens a connection with the login of a user outside of any pool, for administration. Settings of
-/// the user (`ALTER ROLE … SET`) are overridden if administration depends on them. `version` is
-/// `server_version_num`; 0 if unknown.
+/// Opens a connection outside of any pool that logs in as a user, for administration. `config` must
+/// have the user's login ([`Config::with_login`]). Settings of the user (`ALTER ROLE … SET`) are
+/// overridden if administration depends on them. `version` is `server_version_num`; 0 if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,

@@ -27,7 +27,7 @@ pub struct PrimaryWal(WalConnection);
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 
-/// Why a server cannot answer reads as a standby.
+/// Why a server cannot be used as a standby for reads.
 #[derive(Debug, thiserror::Error)]
 pub enum StandbyFault {
     /// The server cannot be reached.
@@ -71,7 +71,7 @@ impl PrimaryWal {
     ///
     /// If the connection is lost, or the server is no primary any more.
     pub async fn written(&self) -> Result<WrittenWal, ConnectError> {
-        let row = self.0.ask().await?;
+        let row = self.0.read().await?;
         Ok(WrittenWal {
             inserted: position(&row, 0)?.unwrap_or_default(),
             flushed: position(&row, 1)?.unwrap_or_default(),
@@ -106,7 +106,7 @@ impl StandbyWal {
     ///
     /// If the connection is lost, or the server is no standby.
     pub async fn replayed(&self) -> Result<WalPosition, StandbyFault> {
-        let row = self.0.ask().await?;
+        let row = self.0.read().await?;
         position(&row, 0)?.ok_or(StandbyFault::NoStandby)
     }
 }
@@ -114,7 +114,7 @@ impl StandbyWal {
 #[derive(Debug)]
 struct WalConnection {
     client: Client,
-    question: Statement,
+    query: Statement,
     cluster: i64,
 }
 
@@ -122,20 +122,20 @@ impl WalConnection {
     async fn open(
         config: &Config,
         database: &DatabaseName,
-        question: &str,
+        query: &str,
     ) -> Result<Self, ConnectError> {
         let client = open_stream(config, database).await?;
         let cluster = client.query_one(CLUSTER, &[]).await.map_err(failed)?;
         Ok(Self {
             cluster: cluster.try_get(0).map_err(failed)?,
-            question: client.prepare(question).await.map_err(failed)?,
+            query: client.prepare(query).await.map_err(failed)?,
             client,
         })
     }
 
-    async fn ask(&self) -> Result<Row, ConnectError> {
-        let asked = self.client.query_one(&self.question, &[]).await;
-        asked.map_err(failed)
+    async fn read(&self) -> Result<Row, ConnectError> {
+        let row = self.client.query_one(&self.query, &[]).await;
+        row.map_err(failed)
     }
 }
 

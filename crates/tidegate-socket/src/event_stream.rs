@@ -30,9 +30,9 @@ use tidegate_http::percent;
 
 /// The interval at which a comment is sent while there are no events, so that proxies do not close
 /// the connection.
-const COMMENT: Duration = Duration::from_secs(25);
+const COMMENT_INTERVAL: Duration = Duration::from_secs(25);
 /// The interval at which the stream checks whether the session of the token has ended.
-const CHECK: Duration = Duration::from_millis(2_500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 
 /// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=&database=`.
 pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
@@ -48,7 +48,7 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiErr
     let (sender, receiver) = event_queue(QueueLimits::default());
     let subscribed = requested.subscribe(app, login, &sender, (0, asked.after(head)));
     let subscription = subscribed.await.map_err(refused)?;
-    let mut check = interval_at(Instant::now() + CHECK, CHECK);
+    let mut check = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {
         app: app.clone(),
@@ -181,7 +181,7 @@ struct StreamToken {
     expires: Instant,
 }
 
-/// The state of a stream. A stream has the events of one subscription.
+/// The state of an event stream, which sends the events of one subscription.
 struct Events {
     app: App,
     receiver: EventReceiver,
@@ -197,13 +197,13 @@ struct Events {
 }
 
 /// Waits for the next deliveries and returns their text. Returns a comment, which clients ignore,
-/// if none arrives for [`COMMENT`], and an error event when the token expires or is no longer
-/// valid. Returns `None` after the final event, and when the node is shutting down.
+/// if none arrives for [`COMMENT_INTERVAL`], and an error event when the token expires or is no
+/// longer valid. Returns `None` after the final event, and when the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
     }
-    let comment = Instant::now() + COMMENT;
+    let comment = Instant::now() + COMMENT_INTERVAL;
     let expires = events.token.as_ref().map(|token| token.expires);
     let wake = expires.map_or(comment, |at| at.min(comment));
     loop {

@@ -45,8 +45,8 @@ pub(super) struct OperationContext {
     pub read_from: ReadFrom,
 }
 
-/// The parameters of an operation that may be a subscription.
-pub(super) struct Channel {
+/// The parameters with which an operation starts a subscription. Other operations use only the tag.
+pub(super) struct SubscriptionSetup {
     /// The event queue of the socket.
     pub events: EventSender,
     pub tag: u64,
@@ -118,34 +118,43 @@ impl OperationContext {
         id: Id,
         schema: String,
         text: String,
-        to: Channel,
+        setup: SubscriptionSetup,
     ) -> OperationResult {
-        let key = (id.clone(), to.tag);
-        let outcome = match self.operate(&id, &schema, &text, to).await {
+        let key = (id.clone(), setup.tag);
+        let outcome = match self.operate(&id, &schema, &text, setup).await {
             Ok(outcome) => outcome,
-            Err(failure) => GraphQlResult::Messages(vec![self.failed(Some(&id), &failure)], None),
+            Err(failure) => {
+                OperationOutcome::Messages(vec![self.failed(Some(&id), &failure)], None)
+            }
         };
         self.done(key, outcome)
     }
 
     /// Starts a subscription to the rows of a table.
-    pub(super) async fn raw(self, id: Id, text: String, to: Channel) -> OperationResult {
-        let key = (id.clone(), to.tag);
-        let outcome = match self.follow(&text, to).await {
+    pub(super) async fn raw(
+        self,
+        id: Id,
+        text: String,
+        setup: SubscriptionSetup,
+    ) -> OperationResult {
+        let key = (id.clone(), setup.tag);
+        let outcome = match self.follow(&text, setup).await {
             Ok(outcome) => outcome,
-            Err(failure) => GraphQlResult::Messages(vec![self.failed(Some(&id), &failure)], None),
+            Err(failure) => {
+                OperationOutcome::Messages(vec![self.failed(Some(&id), &failure)], None)
+            }
         };
         self.done(key, outcome)
     }
 
-    fn done(&self, key: (Id, u64), outcome: GraphQlResult) -> OperationResult {
+    fn done(&self, key: (Id, u64), outcome: OperationOutcome) -> OperationResult {
         let mut done = OperationResult::default();
         match outcome {
-            GraphQlResult::Messages(texts, reservation) => {
+            OperationOutcome::Messages(texts, reservation) => {
                 (done.texts, done.reservation) = (texts, reservation);
             }
-            GraphQlResult::Live(subscription) => done.subscription = Some(subscription),
-            GraphQlResult::Refused(refusal) => {
+            OperationOutcome::Live(subscription) => done.subscription = Some(subscription),
+            OperationOutcome::Refused(refusal) => {
                 self.report(refusal.errors());
                 done.texts = vec![outgoing::refusal(self.dialect, &key.0, &refusal)];
             }
@@ -159,8 +168,8 @@ impl OperationContext {
         id: &str,
         schema: &str,
         text: &str,
-        to: Channel,
-    ) -> Result<GraphQlResult, ApiError> {
+        setup: SubscriptionSetup,
+    ) -> Result<OperationOutcome, ApiError> {
         let request = match Request::parse(text) {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
@@ -172,7 +181,7 @@ impl OperationContext {
         let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
-            return Ok(GraphQlResult::Refused(no_feed()));
+            return Ok(OperationOutcome::Refused(no_feed()));
         }
         let prepared = match api.prepare(&request.query, name) {
             Ok(prepared) => prepared,
@@ -197,19 +206,23 @@ impl OperationContext {
             let size = texts.iter().map(|text| text.len() as u64).sum();
             let pays = size >= graphql::LARGE && reservation.take(size).is_ok();
             let reservation = pays.then_some(reservation);
-            return Ok(GraphQlResult::Messages(texts, reservation));
+            return Ok(OperationOutcome::Messages(texts, reservation));
         }
         self.caller.require(&[Scope::Read])?;
         match of_graphql(&api, &prepared, request.variables) {
             Ok(requested) => {
                 let frame = Frame::graphql(self.dialect, id, &requested.key);
-                Ok(self.subscribe(requested, frame, to).await)
+                Ok(self.subscribe(requested, frame, setup).await)
             }
-            Err(refusal) => Ok(GraphQlResult::Refused(refusal)),
+            Err(refusal) => Ok(OperationOutcome::Refused(refusal)),
         }
     }
 
-    async fn follow(&self, text: &str, to: Channel) -> Result<GraphQlResult, ApiError> {
+    async fn follow(
+        &self,
+        text: &str,
+        setup: SubscriptionSetup,
+    ) -> Result<OperationOutcome, ApiError> {
         self.caller.require(&[Scope::Read])?;
         let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
@@ -220,8 +233,8 @@ impl OperationContext {
         let database = login.map_or("", |login| login.database.as_str());
         Ok(
             match table_subscription::requested(&fields, &schema, database) {
-                Ok((requested, frame)) => self.subscribe(requested, Frame::Raw(frame), to).await,
-                Err(refusal) => GraphQlResult::Refused(refusal),
+                Ok((requested, frame)) => self.subscribe(requested, Frame::Raw(frame), setup).await,
+                Err(refusal) => OperationOutcome::Refused(refusal),
             },
         )
     }
@@ -230,36 +243,33 @@ impl OperationContext {
         &self,
         requested: RequestedSubscription,
         frame: Frame,
-        to: Channel,
-    ) -> GraphQlResult {
-        let Ok(place) = to.slots.try_acquire_owned() else {
-            return GraphQlResult::Refused(Refusal::new(
+        setup: SubscriptionSetup,
+    ) -> OperationOutcome {
+        let Ok(slot) = setup.slots.try_acquire_owned() else {
+            return OperationOutcome::Refused(Refusal::new(
                 "too_many_subscriptions",
                 "a socket has at most 100 subscriptions",
             ));
         };
         let Some(login) = self.caller.login().cloned() else {
-            return GraphQlResult::Refused(Refusal::new("not_allowed", "only users subscribe"));
+            return OperationOutcome::Refused(Refusal::new("not_allowed", "only users subscribe"));
         };
-        let framed = Framed {
-            frame,
-            _slot: place,
-        };
+        let framed = Framed { frame, _slot: slot };
         // Setting the frame cannot fail, because only this task sets it, and only once.
-        let _ = to.frame.set(framed);
+        let _ = setup.frame.set(framed);
         let subscribed = requested
-            .subscribe(&self.app, login, &to.events, (to.tag, to.after))
+            .subscribe(&self.app, login, &setup.events, (setup.tag, setup.after))
             .await;
         match subscribed {
-            Ok(subscription) => GraphQlResult::Live(subscription),
-            Err(refusal) => GraphQlResult::Refused(refusal),
+            Ok(subscription) => OperationOutcome::Live(subscription),
+            Err(refusal) => OperationOutcome::Refused(refusal),
         }
     }
 
-    fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> GraphQlResult {
+    fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> OperationOutcome {
         let response = GraphqlResponse::refused(errors);
         self.report(Errors::of_graphql(&response.errors));
-        GraphQlResult::Messages(outgoing::graphql(self.dialect, id, response), None)
+        OperationOutcome::Messages(outgoing::graphql(self.dialect, id, response), None)
     }
 
     fn failed(&self, id: Option<&str>, failure: &ApiError) -> Bytes {
@@ -286,7 +296,7 @@ fn message_id(message: &str) -> Option<String> {
     call.get("id").map(ToString::to_string)
 }
 
-/// The context of an error on a socket, for log lines.
+/// The context of the log line for an error on a socket.
 pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Context<'a> {
     let login = caller.and_then(Caller::login);
     Context {
@@ -297,7 +307,8 @@ pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Co
     }
 }
 
-enum GraphQlResult {
+/// The outcome of an operation that has an id.
+enum OperationOutcome {
     Messages(Messages, Option<Reservation>),
     Live(Subscription),
     Refused(Refusal),

@@ -1,5 +1,5 @@
-//! An operation or a subscription that runs on a socket under an id, and how its events are
-//! written.
+//! The operations and subscriptions that run on a socket under an id, and the messages with their
+//! events.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,8 +32,8 @@ impl Drop for RunningOperation {
     }
 }
 
-/// The frame of a subscription, and the permit that counts the subscription among those of the
-/// socket.
+/// The frame of a subscription, and its permit. The number of permits limits the number of
+/// subscriptions of a socket.
 pub(super) struct Framed {
     pub frame: Frame,
     pub _slot: OwnedSemaphorePermit,

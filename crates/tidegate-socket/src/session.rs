@@ -60,7 +60,7 @@ enum SessionEvent {
     Received(Option<Result<Message, Error>>),
     /// An operation has ended, or a subscription has started.
     Done(Result<OperationResult, JoinError>),
-    /// Deliveries of subscriptions are ready.
+    /// Deliveries of subscriptions are ready; `None` if the event queue was closed.
     Deliver(Option<Vec<Delivery>>),
     /// It is time to check the identity of the caller, and to send a ping if one is due.
     Tick,
@@ -97,8 +97,7 @@ impl CloseReason {
         }
     }
 
-    /// The reason for a client that has disconnected, or no longer answers pings. No Close frame is
-    /// sent.
+    /// The reason for a client that disconnected or ignores pings. No Close frame is sent.
     fn disconnected() -> Self {
         Self::new(0, "")
     }
@@ -133,7 +132,8 @@ struct Session {
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,
-    /// The ids of the running operations, by their tags.
+    /// The ids of the running operations, by their tags. A tag is the number of an operation on
+    /// this socket. Unlike an id, it is never reused.
     tags: HashMap<u64, Id>,
     last_tag: u64,
     /// One permit for each subscription that may still start, at first [`MAX_SUBSCRIPTIONS`].
@@ -303,7 +303,7 @@ impl Session {
         if self.missed_pongs >= 2 {
             return Err(CloseReason::disconnected());
         }
-        // At [`MAX_OPERATIONS`] no message is read, so a missing pong does not count.
+        // While `MAX_OPERATIONS` operations run, no message is read, so a missing pong does not count.
         if self.operations.len() < MAX_OPERATIONS {
             self.missed_pongs += 1;
         }

@@ -186,7 +186,8 @@ pub(crate) fn predicate(
 
 impl RequestedSubscription {
     /// Starts the subscription. The first delivery in the queue of `sender` is the acknowledgement.
-    /// `after` is the text of the cursor after which the subscription resumes; `None` to start now.
+    /// `tag` identifies the subscription in deliveries. `after` is the text of the cursor after
+    /// which the subscription resumes; `None` to start now.
     pub(crate) async fn subscribe(
         self,
         app: &App,
@@ -221,7 +222,8 @@ impl RequestedSubscription {
     }
 }
 
-/// The refusal for an error of the feed. Logs an error that the operator has to see.
+/// The refusal for an error of the feed. Logs the errors that the operator must know about:
+/// timeouts, failed checks of privileges, and internal errors.
 fn refused(error: &tidegate_feed::Error, caller: &Login, relation: u32) -> Refusal {
     use tidegate_feed::Error as E;
     let Login { database, role, .. } = caller;
@@ -253,7 +255,7 @@ fn refused(error: &tidegate_feed::Error, caller: &Login, relation: u32) -> Refus
     Refusal::new(code, error.to_string())
 }
 
-/// The word by which a `resync` message says why changes are missing.
+/// The value of `reason` in a `resync` message, which says why changes may be missing.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

@@ -15,7 +15,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer that takes at most `limit` bytes.
+    /// An empty buffer that accepts at most `limit` bytes.
     pub fn new(writer: RowWriter, limit: u64) -> Self {
         Self {
             writer,

@@ -38,7 +38,7 @@ pub enum Error {
     /// The database does not exist, or the role may not connect to it.
     #[error("the database is not there, or may not be connected to")]
     NoDatabase,
-    /// The sink takes no more rows, because the reader of the response is gone.
+    /// The sink accepts no more rows, because the client no longer reads the response.
     #[error("the reader of the rows has gone")]
     SinkClosed,
     /// A result that was collected in memory exceeds the limit, given in bytes.
@@ -120,17 +120,16 @@ pub struct DatabaseError {
 }
 
 impl DatabaseError {
-    /// The message of an error with SQLSTATE 40001 that an executor itself reports. A definition
-    /// that a statement uses has changed since the statement was prepared. The executor cannot
-    /// prepare the statement again, because it cannot repeat the earlier statements of the
-    /// transaction.
-    pub const REDEFINED: &'static str =
+    /// The message with which an executor itself reports SQLSTATE 40001: a definition that a
+    /// statement uses has changed since the statement was prepared. The executor cannot prepare the
+    /// statement again, because it cannot repeat the earlier statements of the transaction.
+    pub const DEFINITION_CHANGED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried
-    /// immediately.
-    pub fn is_redefinition(&self) -> bool {
-        self.sqlstate == "40001" && self.message == Self::REDEFINED
+    /// Whether the message is [`Self::DEFINITION_CHANGED`]. If so, the whole transaction can be
+    /// retried immediately.
+    pub fn is_definition_changed(&self) -> bool {
+        self.sqlstate == "40001" && self.message == Self::DEFINITION_CHANGED
     }
 }
 

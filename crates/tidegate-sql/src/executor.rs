@@ -72,7 +72,8 @@ pub trait Executor: Send + Sync {
     ) -> BoxFuture<'a, Result<Description>>;
 
     /// The position in the WAL that follows the most recent write with this login. `None` if there
-    /// was no such write in the last minute, or if the executor has no replicas.
+    /// was no such write in the last minute, if its position is unknown, or if the executor has no
+    /// replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
     }
@@ -124,7 +125,7 @@ impl Pipeline<'_> {
 pub struct PipelineStep<'a> {
     /// The statement.
     pub statement: &'a BoundStatement,
-    /// The sink that takes the rows of the statement.
+    /// The sink that receives the rows of the statement.
     pub sink: &'a mut dyn RowSink,
 }
 
@@ -135,7 +136,7 @@ pub enum Commit {
     /// to roll the transaction back; [`PipelineError::outcome`] says whether the transaction was
     /// committed.
     Together,
-    /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
+    /// COMMIT is sent after the sinks have accepted all rows, so that an error of a sink rolls
     /// everything back. There is an exception: if no statement writes, or if none returns rows,
     /// COMMIT is sent with the statements. Because an error of a sink would then come too late, a
     /// sink must not fail for a statement without columns.
@@ -225,7 +226,7 @@ pub struct QueryOptions {
     pub author: Author,
     /// The limit that the statement's connection counts towards.
     pub limit: ConnectionLimit,
-    /// The servers that may answer a read. A write always goes to the primary.
+    /// The servers on which a read may run. A write always runs on the primary.
     pub read_from: ReadFrom,
 }
 
@@ -259,8 +260,9 @@ pub enum Author {
 /// The result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The number of rows written, summed over the parameter sets; `None` for a statement that does
-    /// not write.
+    /// The number of rows written, summed over the parameter sets. `None` for a statement that does
+    /// not write, and for a `SELECT` that writes in its `WITH`, because PostgreSQL does not report
+    /// the number.
     pub affected_rows: Option<u64>,
 }
 
@@ -273,16 +275,16 @@ pub struct Description {
     pub columns: Vec<Column>,
 }
 
-/// Takes the rows of a statement.
+/// Receives the rows of a statement.
 pub trait RowSink: Send {
     /// Called once for each statement before its rows, even if no row follows. `columns` is empty
     /// for a statement that has no result columns.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
-    /// Takes one row.
+    /// Receives one row.
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow>;
 
-    /// Waits until the sink can take the next row. Called after [`Flow::Wait`].
+    /// Waits until the sink can accept the next row. Called after [`Flow::Wait`].
     fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -294,7 +296,7 @@ pub trait RowSink: Send {
     }
 }
 
-/// Whether a sink can take the next row immediately.
+/// Whether a sink can accept the next row immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// The executor may push the next row.

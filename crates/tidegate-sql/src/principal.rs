@@ -107,10 +107,10 @@ pub enum SharedBy {
 }
 
 impl RoleUse {
-    /// Whether callers without a role of their own share the role: anonymous callers, or the
-    /// members of a group. If they do, settings that the role set for itself must not apply to its
-    /// sessions.
-    pub fn is_shared(&self) -> bool {
+    /// Whether the role's sessions must start with fixed settings instead of those that the role
+    /// has set for itself. They must if callers without a role of their own share the role:
+    /// anonymous callers, or the members of a group.
+    pub fn needs_fixed_settings(&self) -> bool {
         !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))
     }
 
@@ -206,7 +206,7 @@ pub enum ClaimText {
     Null,
     /// The text of a string, a boolean or an integer.
     Text(Box<str>),
-    /// The claim has another value, such as an object. Only PostgreSQL knows its text.
+    /// The claim has another value, such as an object. Only PostgreSQL can convert it to text.
     Other,
 }
 

@@ -88,7 +88,8 @@ pub enum RequestError {
         /// The column of the error in bytes, from 1.
         column: usize,
     },
-    /// The body is JSON, but not a request or an array of requests.
+    /// The body is JSON, but neither an object nor an array; or an array that is empty or has too
+    /// many elements; or a single object with U+0000 in the name of a member.
     #[error("the body is {problem}")]
     InvalidBody {
         /// The problem with the body.
@@ -218,7 +219,7 @@ fn read(
         let problem = json::problem(&error);
         match place.0 {
             Some(_) => invalid(problem).into(),
-            // The text is valid JSON, but a value has the wrong type.
+            // The text is valid JSON, but the name of a member contains U+0000.
             None if error.is_data() => RequestError::InvalidBody { problem },
             None => invalid_json(&error),
         }

@@ -143,8 +143,9 @@ impl ExternalIssuerStore for PgIssuerStore {
     }
 }
 
-/// Reads an issuer; `None` if a later release has stored settings that cannot be read here, such as
-/// an algorithm that is unknown here. Such settings must not make the other issuers unreadable.
+/// Reads an issuer; `None` if this release cannot read the settings, for example because a later
+/// release has stored an unknown algorithm. Such settings must not make the other issuers
+/// unreadable.
 fn read(row: &mut Record<'_>) -> Result<Option<IssuerRecord>> {
     let (database, name) = (row.string()?, row.string()?);
     let settings = match serde_json::from_str(row.text()?) {

@@ -167,8 +167,8 @@ fn newest(applied: &[u64]) -> Result<u32> {
     u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
 }
 
-/// The lowest number of the applied migrations that this program does not know; `None` if it knows
-/// all of them.
+/// The lowest number of an applied migration that this program does not have; `None` if it has all
+/// of them.
 fn unknown(applied: &[u64]) -> Option<u32> {
     let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
     applied

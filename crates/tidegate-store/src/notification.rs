@@ -33,8 +33,8 @@ pub enum Change {
 
 impl Change {
     /// Parses a notification; `None` for an unknown kind, which a newer version may have sent.
-    pub fn parse(notice: &str) -> Option<Self> {
-        let (kind, name) = notice.split_once(' ').unwrap_or((notice, ""));
+    pub fn parse(notification: &str) -> Option<Self> {
+        let (kind, name) = notification.split_once(' ').unwrap_or((notification, ""));
         match kind {
             "sessions" => Some(Self::Sessions),
             "keys" => Some(Self::Keys),

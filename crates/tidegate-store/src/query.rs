@@ -16,7 +16,7 @@ use crate::instant;
 use crate::row::{self, Read, RowCollector};
 
 /// How long a statement on the control schema may take, including the wait for a connection.
-const LIMIT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A statement whose text is parsed on first use. Its placeholders have names (`:name`). Values are
 /// bound in the order in which the names first occur in the text.
@@ -63,8 +63,8 @@ pub(crate) trait Value {
 
 impl Value for str {
     fn parameter(&self) -> Parameter {
-        // PostgreSQL's `text` cannot contain a zero byte, so it is replaced. Stored names contain
-        // no such character, so a name with a zero byte is not found.
+        // PostgreSQL's `text` cannot contain a zero byte, so it is replaced by U+FFFD. Otherwise
+        // the look-up of a name with a zero byte would fail.
         Parameter::Text(self.replace('\0', "\u{fffd}").into())
     }
 }
@@ -252,7 +252,7 @@ impl OpenTransaction {
 
 fn options() -> QueryOptions {
     QueryOptions {
-        deadline: Some(Instant::now() + LIMIT),
+        deadline: Some(Instant::now() + TIMEOUT),
         ..QueryOptions::default()
     }
 }

@@ -128,8 +128,8 @@ impl Tenants {
     }
 }
 
-/// Decodes the next value as an [`AnonymousSql`]. A check constraint of the table ensures that this
-/// version knows the value.
+/// Decodes the next value as an [`AnonymousSql`]. A check constraint of the table allows only the
+/// names of [`AnonymousSql`].
 pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
     let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
     AnonymousSql::parse(row.text()?).ok_or_else(unknown)

@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // This reserves no more than `Vec::new` would reserve for its first member.
+                // An empty `Vec` would also reserve space for four members when the first is added.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));

@@ -21,7 +21,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// A canceller for `backend`, which connects to the server at `target`.
+    /// A canceller for the statements of `backend`, a process of the server at `target`.
     pub fn new(config: &Config, target: &Target, backend: Backend) -> Self {
         Self {
             config: Arc::new(config.clone()),

@@ -304,7 +304,7 @@ mod tests {
         TlsAcceptor::from(Arc::new(server))
     }
 
-    /// Sends data until the stream is closed, and never reads.
+    /// Sends data until the stream is closed. Reads nothing after the TLS handshake.
     async fn talk(mut tcp: TcpStream) -> io::Result<()> {
         let mut request = [0; 8];
         tcp.read_exact(&mut request).await?;

@@ -58,8 +58,8 @@ pub struct HostErrors(pub Vec<(Target, ConnectError)>);
 
 impl HostErrors {
     /// The class of the error for the whole cluster. The cluster is full if its primary is full. A
-    /// full server does not report whether it is the primary. So the cluster also counts as full if
-    /// at least one server is full and all others are standbys or full.
+    /// full server does not report whether it is the primary. So the cluster counts as full if at
+    /// least one server is full and all others are standbys or full.
     fn fault(&self) -> ConnectFault {
         let mut is_full = false;
         for (_, error) in &self.0 {
@@ -140,8 +140,8 @@ impl ConnectError {
     pub(crate) fn is_of_host(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
-            Self::Refused(said) => {
-                let state = said.sqlstate.as_str();
+            Self::Refused(rejection) => {
+                let state = rejection.sqlstate.as_str();
                 state.starts_with("08") || state.starts_with("57P0") || state == "53300"
             }
             _ => false,
@@ -152,12 +152,12 @@ impl ConnectError {
     /// too many connections, and also if a role or database has too many. The two cases are
     /// distinguished by `routine`, the name of the C function that raised the error. This name is
     /// never translated (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
-    pub fn refused(said: DatabaseError, routine: &str) -> Self {
+    pub fn refused(rejection: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
-        if said.sqlstate == "53300" && own {
-            return Self::Limited(Box::new(said));
+        if rejection.sqlstate == "53300" && own {
+            return Self::Limited(Box::new(rejection));
         }
-        Self::Refused(Box::new(said))
+        Self::Refused(Box::new(rejection))
     }
 
     /// Turns an error that PostgreSQL sent after authentication into a more specific one:
@@ -166,15 +166,17 @@ impl ConnectError {
     /// its session.
     pub fn after_authentication(self) -> Self {
         match self {
-            Self::Refused(mut said)
-                if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
+            Self::Refused(mut rejection)
+                if rejection.sqlstate.starts_with("28") || rejection.sqlstate == "42501" =>
             {
                 // The error refused a login. It is not marked as fatal, because there is no session
                 // that it could end.
-                said.fatal = false;
-                Self::AccessDenied(said)
+                rejection.fatal = false;
+                Self::AccessDenied(rejection)
             }
-            Self::Refused(said) if is_of_settings(&said.sqlstate) => Self::InvalidSettings(said),
+            Self::Refused(rejection) if is_of_settings(&rejection.sqlstate) => {
+                Self::InvalidSettings(rejection)
+            }
             other => other,
         }
     }
@@ -224,18 +226,18 @@ pub fn is_lock_table_full(error: &Error) -> bool {
     else {
         return false;
     };
-    let said = match source.downcast_ref::<ConnectError>() {
-        Some(ConnectError::Refused(said)) => Some(&**said),
+    let rejection = match source.downcast_ref::<ConnectError>() {
+        Some(ConnectError::Refused(rejection)) => Some(&**rejection),
         _ => source.downcast_ref::<DatabaseError>(),
     };
-    said.is_some_and(is_lock_table_error)
+    rejection.is_some_and(is_lock_table_error)
 }
 
 /// Does the same as [`is_lock_table_full`] for an error of PostgreSQL. The error is recognised by
 /// its hint, which contains the name of the setting in every language.
-pub fn is_lock_table_error(said: &DatabaseError) -> bool {
-    let hint = said.hint.as_deref().unwrap_or_default();
-    said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
+pub fn is_lock_table_error(rejection: &DatabaseError) -> bool {
+    let hint = rejection.hint.as_deref().unwrap_or_default();
+    rejection.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
 }
 
 /// The delay after which a client may retry after an outage.

@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn of_a_path_its_last_part_is_left() {
-        for (sqlstate, said, told) in [
+        for (sqlstate, before, after) in [
             (
                 "0A000",
                 "Could not open extension control file \"/usr/share/extension/x.control\": gone.",
@@ -69,13 +69,13 @@ mod tests {
         ] {
             let mut rejection = DatabaseError {
                 sqlstate: sqlstate.to_owned(),
-                message: said.to_owned(),
-                detail: Some(said.to_owned()),
+                message: before.to_owned(),
+                detail: Some(before.to_owned()),
                 ..DatabaseError::default()
             };
             shorten_paths(&mut rejection);
-            assert_eq!(rejection.message, told);
-            assert_eq!(rejection.detail.as_deref(), Some(told));
+            assert_eq!(rejection.message, after);
+            assert_eq!(rejection.detail.as_deref(), Some(after));
         }
     }
 }

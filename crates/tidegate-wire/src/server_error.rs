@@ -59,9 +59,9 @@ impl ServerError {
         error
     }
 
-    /// Whether a stale description of the statement may have caused the error. A missing privilege
-    /// (42501) is not counted, because it has other causes.
-    pub fn is_bad_guess(&self) -> bool {
+    /// Whether a stale description of the statement may have caused the error. False for a missing
+    /// privilege (42501), which has other causes.
+    pub fn may_be_stale_description(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
     }

@@ -119,15 +119,15 @@ impl ServerCertVerifier for Verifier {
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
-        let verdict =
+        let verified =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verdict {
+        match verified {
             // The chain is verified before the name, so an error about the name means that the
             // chain is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
+            verified => verified,
         }
     }
 

@@ -37,8 +37,8 @@ pub const OLDEST: u32 = 13;
 pub const NEWEST: u32 = 18;
 
 /// The end of the `GRANT role` statement that allows the administrator to act as a role that it has
-/// created. From PostgreSQL 16 on, a plain membership may neither inherit privileges nor allow `SET
-/// ROLE`.
+/// created. From PostgreSQL 16 on, the membership that `CREATE ROLE` itself grants to the creator
+/// has neither of the two options.
 pub fn membership(version: u32) -> &'static str {
     if version >= V16 {
         " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"

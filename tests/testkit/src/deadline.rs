@@ -15,7 +15,7 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
     output.expect("the event did not happen before the deadline")
 }
 
-/// Waits until a condition holds, which is polled every few milliseconds.
+/// Waits until a condition holds. Checks it every five milliseconds.
 ///
 /// # Panics
 ///

@@ -3,7 +3,7 @@
 /// The difference of two successive states.
 pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The number of a state.
+/// The number that a generator returns in a state.
 pub(crate) fn mix(state: u64) -> u64 {
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -22,7 +22,7 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// The statement, without a parameter set.
+    /// Starts a statement with this text, and without a parameter set.
     ///
     /// # Panics
     ///
@@ -44,7 +44,7 @@ impl Sql {
         }
     }
 
-    /// Adds a set of values, each as JSON.
+    /// Adds a parameter set with these values, each as JSON text.
     #[must_use]
     pub fn set<const N: usize>(mut self, values: [&str; N]) -> Self {
         let value = |json: &str| match json {
@@ -56,7 +56,8 @@ impl Sql {
         self
     }
 
-    /// Adds an empty set if there is none, as a statement without placeholders needs it.
+    /// Adds an empty parameter set if there is none, because a statement without placeholders also
+    /// needs one in order to run.
     #[must_use]
     pub fn with_a_set(self) -> Self {
         if self.bound.sets.is_empty() {
@@ -66,7 +67,7 @@ impl Sql {
         }
     }
 
-    /// A type hint for the first placeholder.
+    /// Sets the type hint of the first placeholder.
     ///
     /// # Panics
     ///
@@ -77,7 +78,7 @@ impl Sql {
         self
     }
 
-    /// Sets the deadline.
+    /// Sets the deadline, as the time from now.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.options.deadline = Some(Instant::now() + time);

@@ -27,21 +27,21 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether a comparison is due. The pause after a comparison is multiplied by `others`, the
-    /// number of databases whose comparisons together must not take more time than [`PAUSE_FACTOR`]
-    /// allows.
+    /// Whether a comparison is due. The pause after a comparison is multiplied by `databases`, so
+    /// that the comparisons of this number of databases together do not take more time than
+    /// [`PAUSE_FACTOR`] allows for one.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after
     /// a pause.
-    pub(super) fn is_due(&self, marker: &ChangeMarker, others: u32) -> bool {
+    pub(super) fn is_due(&self, marker: &ChangeMarker, databases: u32) -> bool {
         match &self.marker {
             None => true,
             Some(before) if before.snapshot == marker.snapshot => false,
             Some(before) if before.counts != marker.counts => true,
-            Some(_) => self
-                .last
-                .is_none_or(|(ended, took)| ended.elapsed() >= took * PAUSE_FACTOR * others.max(1)),
+            Some(_) => self.last.is_none_or(|(ended, took)| {
+                ended.elapsed() >= took * PAUSE_FACTOR * databases.max(1)
+            }),
         }
     }
 

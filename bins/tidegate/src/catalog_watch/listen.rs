@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use tokio::sync::mpsc;
 
 /// How long a database without an event trigger is only polled before listening is tried again. The
-/// time is long, because each attempt takes a login.
+/// time is long, because each attempt needs a login.
 const LISTEN_RETRY: Duration = Duration::from_mins(10);
 /// How long a database is only polled before listening is tried again, if no service connection was
 /// free for it.

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Confirmation, Kind};
+use super::{Confirmation, UserKindChoice};
 
 /// `tidegate client …`.
 #[derive(Debug, Subcommand)]
@@ -72,7 +72,7 @@ pub(crate) struct NewClient {
     pub(crate) social_signup: bool,
     /// Kind of the users that sign up through the client [default: role]
     #[arg(long, requires_if("member", "signup_group"))]
-    pub(crate) signup_kind: Option<Kind>,
+    pub(crate) signup_kind: Option<UserKindChoice>,
     /// Group of the users that sign up through the client
     #[arg(long, value_name = "GROUP")]
     pub(crate) signup_group: Option<String>,
@@ -116,7 +116,7 @@ pub(crate) struct ChangedClient {
     pub(crate) social_signup: Option<bool>,
     /// Kind of the users that sign up through the client; existing users keep theirs
     #[arg(long)]
-    pub(crate) signup_kind: Option<Kind>,
+    pub(crate) signup_kind: Option<UserKindChoice>,
     /// Group of the users that sign up through the client, empty for none; existing users keep theirs
     #[arg(long, value_name = "GROUP")]
     pub(crate) signup_group: Option<String>,

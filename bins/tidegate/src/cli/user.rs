@@ -128,7 +128,7 @@ pub(crate) struct ConvertedUsers {
     pub(crate) names_file: Option<PathBuf>,
     /// Kind to convert the users to
     #[arg(long)]
-    pub(crate) to: Kind,
+    pub(crate) to: UserKindChoice,
     /// Groups of the users after the conversion, separated by commas; a member must have exactly one
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
@@ -161,18 +161,18 @@ impl From<CredentialChoice> for CredentialKind {
 
 /// The kind of a user on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum UserKindChoice {
     /// A user with a PostgreSQL role
     Role,
     /// A user without one, in a group
     Member,
 }
 
-impl From<Kind> for UserKind {
-    fn from(kind: Kind) -> Self {
+impl From<UserKindChoice> for UserKind {
+    fn from(kind: UserKindChoice) -> Self {
         match kind {
-            Kind::Role => Self::Role,
-            Kind::Member => Self::Member,
+            UserKindChoice::Role => Self::Role,
+            UserKindChoice::Member => Self::Member,
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         None => RolePasswords::new(ports::bytes(), ports::bytes),
     };
     let admin = Admin::new(config, passwords);
-    let feed = crate::feed::source(settings, &replication);
+    let feed = crate::feed::change_source(settings, &replication);
     let mut findings = admin.examine(feed).await?;
     findings.push(match &master {
         Some(master) => check_master_key(&admin, master).await?,
@@ -103,7 +103,7 @@ fn report(findings: &[Finding]) -> String {
             Severity::Advice => "advice ",
             Severity::Missing => "MISSING",
         };
-        let _ = writeln!(text, "{mark}  {}", super::line(finding));
+        let _ = writeln!(text, "{mark}  {}", super::single_line(finding));
         if *severity == Severity::Good {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `tidegate feed …`: shows and drops what change events keep in PostgreSQL.
+//! `tidegate feed …`: shows and drops the objects that change events need in PostgreSQL.
 
 mod outbox;
 

@@ -73,7 +73,7 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
     }
 }
 
-/// Prints a hint if the feed has left objects in the database of a tenant that is gone.
+/// Prints a hint if the feed has left objects in a database that is no longer a tenant's.
 async fn print_feed_hint(service: &Service, settings: &Settings, name: &str) -> Result {
     if !crate::feed::has_left_anything(service, settings, &DatabaseName::new(name)).await {
         return Ok(());
@@ -112,9 +112,11 @@ async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
-    let kept = admin.recorded_tenants().await?;
-    let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
-    refuse_known(kept, name.as_str(), role)?;
+    let existing = admin.recorded_tenants().await?;
+    let existing = existing
+        .iter()
+        .map(|tenant| (&*tenant.name, &*tenant.owner_role));
+    refuse_known(existing, name.as_str(), role)?;
     print(
         admin
             .plan_adoption(&database, &RoleName::new(role))
@@ -143,7 +145,7 @@ async fn adopt(
     ))
 }
 
-/// Adopts a database as planned. After an error, all changes are undone.
+/// Adopts a database as planned. If a step fails, undoes the steps before it.
 ///
 /// The records are written before the SQL runs, because undoing the adoption needs their content.
 pub(crate) async fn run_adoption(
@@ -166,7 +168,8 @@ pub(crate) async fn run_adoption(
     Ok(())
 }
 
-/// Creates the database and the owner's role of a tenant, and then writes its records.
+/// Creates the database and the owner's role of a tenant, and then writes its records. If the
+/// records cannot be written, drops the database and the role again.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;
@@ -273,19 +276,21 @@ async fn delete_records(service: &Service, name: &str) -> Result {
 /// Fails if the service already has a tenant named `name`, or a tenant whose owner has the role
 /// `role`.
 async fn require_new(service: &Service, name: &str, role: &str) -> Result {
-    let kept = service.tenants.list().await?;
-    let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
-    refuse_known(kept, name, role)
+    let existing = service.tenants.list().await?;
+    let existing = existing
+        .iter()
+        .map(|tenant| (&*tenant.name, &*tenant.owner_role));
+    refuse_known(existing, name, role)
 }
 
-/// Does the check of [`require_new`]. `kept` has the names and the owners' roles of existing
+/// Does the check of [`require_new`]. `existing` has the names and the owners' roles of existing
 /// tenants.
 pub(crate) fn refuse_known<'a>(
-    mut kept: impl Iterator<Item = (&'a str, &'a str)>,
+    mut existing: impl Iterator<Item = (&'a str, &'a str)>,
     name: &str,
     role: &str,
 ) -> Result {
-    let Some((other, _)) = kept.find(|kept| kept.0 == name || kept.1 == role) else {
+    let Some((other, _)) = existing.find(|tenant| tenant.0 == name || tenant.1 == role) else {
         return Ok(());
     };
     Err(CliError::Refused(if other == name {

@@ -51,7 +51,7 @@ fn package(settings: &Settings) -> Option<Package<'_>> {
 }
 
 /// The cache folder for downloads; `None` if neither the settings nor the environment name a
-/// folder.
+/// folder, unless the user is root, who has a default folder.
 fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     if let Some(folder) = &settings.cache_dir {
         return Ok(Some(folder.clone()));
@@ -79,7 +79,7 @@ fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
 /// Downloads the package, and shows the progress on a terminal.
 async fn download(source: &Source<'_>) -> std::result::Result<PathBuf, tidegate_download::Error> {
     let version = source.package.postgresql();
-    let (url, cache) = (source.url(), source.cache.display());
+    let (url, cache) = (source.archive_url(), source.cache.display());
     let on_terminal = std::io::stderr().is_terminal();
     let mut shown = None;
     let programs = source

@@ -7,7 +7,7 @@ use super::kind::{Kind, TomlType};
 pub(crate) struct Checksum(pub(crate) String);
 
 impl Kind for Checksum {
-    const SHAPE: TomlType = TomlType::Text;
+    const TOML_TYPE: TomlType = TomlType::Text;
     const EXPECTED: &'static str = "a SHA-256 of 64 hexadecimal digits";
 
     fn parse(text: &str) -> Option<Self> {

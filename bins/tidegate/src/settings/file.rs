@@ -60,7 +60,7 @@ fn entry(
             instead: format!("use the environment variable {}", setting.variable()),
         });
     }
-    let text = text_of(setting.shape, value.get_ref()).ok_or_else(|| Error::IllTyped {
+    let text = text_of(setting.toml_type, value.get_ref()).ok_or_else(|| Error::IllTyped {
         place: source.to_string(),
         name: name.to_owned(),
         expected: setting.expected,
@@ -73,8 +73,8 @@ fn entry(
 }
 
 /// Converts a TOML value to the text of a setting. `None` if the value has another type.
-fn text_of(shape: TomlType, value: &DeValue<'_>) -> Option<String> {
-    match (shape, value) {
+fn text_of(toml_type: TomlType, value: &DeValue<'_>) -> Option<String> {
+    match (toml_type, value) {
         (TomlType::Text | TomlType::List, DeValue::String(text)) => Some(text.to_string()),
         (TomlType::Integer, DeValue::Integer(number)) if number.radix() == 10 => {
             Some(number.as_str().to_owned())

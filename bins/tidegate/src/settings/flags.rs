@@ -67,7 +67,7 @@ impl Args for SettingFlags {
                 // `--help` does not list these flags, because `tidegate help settings` describes
                 // them.
                 .hide_long_help(true);
-            command.arg(match setting.shape {
+            command.arg(match setting.toml_type {
                 TomlType::Boolean => arg
                     .num_args(0..=1)
                     .require_equals(true)

@@ -24,7 +24,7 @@ pub(crate) enum TomlType {
 /// A type that the value of a setting can have.
 pub(crate) trait Kind: Sized {
     /// The type of the setting in a TOML file.
-    const SHAPE: TomlType;
+    const TOML_TYPE: TomlType;
     /// The expected form of a value, for error messages.
     const EXPECTED: &'static str;
     /// Parses the text; `None` if it is invalid.
@@ -37,7 +37,7 @@ pub(crate) trait Kind: Sized {
 }
 
 impl<T: Kind> Kind for Option<T> {
-    const SHAPE: TomlType = T::SHAPE;
+    const TOML_TYPE: TomlType = T::TOML_TYPE;
     const EXPECTED: &'static str = T::EXPECTED;
     fn parse(text: &str) -> Option<Self> {
         T::parse(text).map(Some)
@@ -48,7 +48,7 @@ impl<T: Kind> Kind for Option<T> {
 }
 
 impl<T: Element> Kind for Vec<T> {
-    const SHAPE: TomlType = TomlType::List;
+    const TOML_TYPE: TomlType = TomlType::List;
     const EXPECTED: &'static str = T::EXPECTED_LIST;
     fn parse(text: &str) -> Option<Self> {
         let items = text
@@ -69,9 +69,9 @@ pub(crate) trait Element: Kind {
 }
 
 macro_rules! kind {
-    ($kind:ty, $shape:ident, $expected:literal, |$text:ident| $parse:expr) => {
+    ($kind:ty, $toml_type:ident, $expected:literal, |$text:ident| $parse:expr) => {
         impl Kind for $kind {
-            const SHAPE: TomlType = TomlType::$shape;
+            const TOML_TYPE: TomlType = TomlType::$toml_type;
             const EXPECTED: &'static str = $expected;
             fn parse($text: &str) -> Option<Self> {
                 $parse
@@ -177,7 +177,7 @@ kind!(
     Text,
     "an origin such as https://app.example.com, or *",
     |text| {
-        let fits = text == "*" || web_address(text).is_some_and(str::is_empty);
+        let fits = text == "*" || path_of_web_url(text).is_some_and(str::is_empty);
         fits.then(|| Self(text.to_owned()))
     }
 );
@@ -232,7 +232,7 @@ kind!(
     "an address such as https://api.example.com, without query",
     |text| {
         let text = text.trim_end_matches('/');
-        let path = web_address(text)?;
+        let path = path_of_web_url(text)?;
         (!path.contains(['?', '#'])).then(|| Self(text.to_owned()))
     }
 );
@@ -258,7 +258,7 @@ impl PublicUrl {
 
 /// The path of a URL `http(s)://authority/path`, with its leading slash and its query. `None` for
 /// other text.
-fn web_address(text: &str) -> Option<&str> {
+fn path_of_web_url(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"))?;

@@ -4,8 +4,8 @@ use strsim::osa_distance;
 
 use super::table::{Setting, TABLE};
 
-/// The setting whose name has the smallest edit distance from `name`; `None` if even this distance
-/// is too large.
+/// The setting whose name has the smallest edit distance from `name`; `None` if this distance is
+/// too large and the setting's name does not contain `name`.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     let scored = TABLE
         .iter()

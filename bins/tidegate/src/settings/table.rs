@@ -32,7 +32,7 @@ pub(crate) struct Setting {
     /// The name of the setting in a settings file.
     pub(crate) name: &'static str,
     /// The type of the setting in a settings file.
-    pub(crate) shape: TomlType,
+    pub(crate) toml_type: TomlType,
     /// The expected form of a value, for error messages.
     pub(crate) expected: &'static str,
     /// The value if no source gives a value.
@@ -55,7 +55,7 @@ macro_rules! settings {
         pub(crate) const TABLE: &[Setting] = &[
             $( Setting {
                 name: stringify!($name),
-                shape: <$kind as Kind>::SHAPE,
+                toml_type: <$kind as Kind>::TOML_TYPE,
                 expected: <$kind as Kind>::EXPECTED,
                 default: $default,
                 exposure: Exposure::$exposure,

@@ -21,8 +21,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// A usage error that says what is wrong. It never quotes the URL, which may contain a
-    /// password.
+    /// A usage error. Its text never quotes the URL, because the URL may contain a password.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let wrong = |error| CliError::Usage(format!("the address cannot be used: {error}"));
         let config = Config::from_url(url).map_err(wrong)?;

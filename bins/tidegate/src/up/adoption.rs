@@ -36,7 +36,7 @@ impl AdoptionStep {
     /// Finds the necessary step. Changes nothing.
     pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
         let tenants = admin.recorded_tenants().await?;
-        let known = tenants.iter().find(|kept| kept.name == name.as_str());
+        let known = tenants.iter().find(|tenant| tenant.name == name.as_str());
         let role = match known {
             Some(known) => known.owner_role.clone(),
             None => owner_role(role.unwrap_or(name.as_str()).to_owned())?,
@@ -46,9 +46,9 @@ impl AdoptionStep {
             return Ok(Self::Nothing);
         }
         if known.is_none() {
-            let kept = tenants.iter();
-            let kept = kept.map(|kept| (&*kept.name, &*kept.owner_role));
-            refuse_known(kept, name.as_str(), &role)?;
+            let existing = tenants.iter();
+            let existing = existing.map(|tenant| (&*tenant.name, &*tenant.owner_role));
+            refuse_known(existing, name.as_str(), &role)?;
         }
         let database = DatabaseName::new(name.as_str());
         let planned = Planned {

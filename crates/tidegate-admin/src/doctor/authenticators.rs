@@ -97,14 +97,14 @@ async fn unassigned(
     tenant: &RecordedTenant,
     (prefix, authenticators): (&str, usize),
 ) -> Result<Option<Finding>> {
-    let nobody: Option<&str> = None;
+    let only: Option<&str> = None;
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
         &tenant.name,
         &role::MARK,
         &prefix,
         &tenant.shared,
         &tenant.owner_role,
-        &nobody,
+        &only,
     ];
     let waiting = session.client.query(UNASSIGNED, &values).await?.len();
     if waiting == 0 && authenticators > 0 {

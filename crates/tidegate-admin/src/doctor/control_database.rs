@@ -9,7 +9,7 @@ use super::Finding;
 /// else, and whether others may connect to it.
 pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding>> {
     let name = admin.config.control_database.as_str();
-    if let Err(occupied) = tenant::require_free(name) {
+    if let Err(occupied) = tenant::require_not_reserved(name) {
         return Ok(vec![Finding::missing(occupied.to_string(), None)]);
     }
     if !tenant::database_exists(home, name).await? {
@@ -22,11 +22,11 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
             sql.trim_end().to_owned(),
         )]);
     }
-    // If the database cannot be opened, another check reports that.
+    // If the database cannot be opened for lack of the privilege CONNECT, `rights` reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The database is used for something else. No other finding is returned, because its
-            // SQL would lock out the present users.
+            // The database is used for something else. No other finding is returned, because the
+            // SQL of the others would lock out the present users of the database.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }

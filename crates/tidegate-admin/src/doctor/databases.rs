@@ -5,7 +5,7 @@ use super::super::session::Session;
 use super::super::{Admin, Error, Result, restricted, tenant};
 use super::recorded_tenants;
 use super::{
-    FeedLogin, Finding, Severity, authenticators, claims, logins, missing_objects, shared,
+    ChangeSource, Finding, Severity, authenticators, claims, logins, missing_objects, shared,
 };
 
 impl Admin {
@@ -16,7 +16,7 @@ impl Admin {
     /// # Errors
     ///
     /// Only if the list of databases cannot be read.
-    pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
+    pub async fn examine_tenants(&self, feed: ChangeSource<'_>) -> Result<Vec<Finding>> {
         let home = self.open_admin_database().await?;
         let tenants = recorded_tenants::tenants(self, &home).await?;
         let mut findings = Vec::new();
@@ -46,7 +46,7 @@ impl Admin {
                         findings.extend(authenticators::examine(&session, tenant).await?);
                         findings.extend(claims::examine(self, &session, tenant).await?);
                     }
-                    if matches!(feed, FeedLogin::Outbox) {
+                    if matches!(feed, ChangeSource::Outbox) {
                         findings.push(outbox(&session, &name).await?);
                     }
                 }
@@ -136,7 +136,7 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
 async fn restricted_functions(
     session: &Session,
     (database, owner): (&str, Option<&str>),
-    feed: FeedLogin<'_>,
+    feed: ChangeSource<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
     // The SQL grants the functions to the service's own logins, because they take advisory locks in
@@ -178,7 +178,8 @@ pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Opti
     if !tenant::database_exists(home, name).await? {
         return Ok(None);
     }
-    // If the database cannot be opened, another check reports that.
+    // If the database cannot be opened for lack of the privilege CONNECT, `control_database`
+    // reports that.
     let Ok(session) = admin.open(name).await else {
         return Ok(None);
     };

@@ -23,7 +23,7 @@ const PROBE: &str = "tidegate_doctor_";
 /// Creates a role like the role of a user, logs in with its password and with a wrong password, and
 /// drops the role. The wrong password is also tried in the databases of tenants, because a line of
 /// `pg_hba.conf` may apply to one database.
-pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
+pub(super) async fn try_temporary_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
     // The name is random, because several nodes may run the check at the same time.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
     let probe = probe.as_str();
@@ -202,7 +202,7 @@ async fn wrong_passwords(
     if !home.superuser {
         return Ok(Vec::new());
     }
-    let mut roles = tenant.logins().to_vec();
+    let mut roles = tenant.user_roles().to_vec();
     roles.extend(authenticator::of_tenant(home, &tenant.name).await?);
     roles.extend(group_login::of_tenant(home, &tenant.name).await?);
     let query = "SELECT rolname::text, rolpassword FROM pg_catalog.pg_authid \
@@ -226,7 +226,7 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
                      SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setrole = r.oid)) \
                  UNION SELECT * FROM (SELECT k FROM pg_catalog.unnest($1) k LIMIT $3) first \
                  ORDER BY 1";
-    let values: [&(dyn ToSql + Sync); 3] = [&tenant.logins(), &tenant.owner_role, &limit];
+    let values: [&(dyn ToSql + Sync); 3] = [&tenant.user_roles(), &tenant.owner_role, &limit];
     let rows = home.client.query(query, &values).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

@@ -10,12 +10,12 @@ use super::super::role::{self, RoleOrigin};
 use super::super::script::{Script, SqlPart, identifier};
 use super::super::session::Session;
 use super::super::{Result, all_users_role, group, tenant};
-use super::connect_privilege::{connect, grantor, is_member, needed, needs_admin_option};
+use super::connect_privilege::{grant_connect, grantor, is_member, needed, needs_admin_option};
 use super::recorded_tenants::{
-    ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships,
+    ConnectPrivilege, Membership, RecordedTenant, RoleState, TenantRoles, memberships,
     missing_member_groups, roles,
 };
-use super::{FeedLogin, Finding, public_access};
+use super::{ChangeSource, Finding, public_access};
 
 /// The maximum number of roles that the text of a finding names.
 const MAX_NAMES: usize = 5;
@@ -28,7 +28,7 @@ const MAX_GRANTED: usize = 100;
 pub(super) async fn examine(
     home: &Session,
     tenant: &RecordedTenant,
-    feed: FeedLogin<'_>,
+    feed: ChangeSource<'_>,
 ) -> Result<Vec<Finding>> {
     let found = tenant::database_exists(home, &tenant.name).await?;
     let roles = roles(home, tenant).await?;
@@ -79,18 +79,18 @@ fn missing_roles(
     let mut inside = Script::default();
     if let Some(of_users) = needed(roles) {
         script.append(group::create(of_users.role));
-        administered(home, of_users.role, &mut script);
+        grant_admin_option(home, of_users.role, &mut script);
         if found {
-            script.append(all_users_role::connect(&tenant.name, of_users.role));
-            inside.append(all_users_role::usage(of_users.role));
+            script.append(all_users_role::grant_connect(&tenant.name, of_users.role));
+            inside.append(all_users_role::grant_usage(of_users.role));
         }
         missing_roles.insert(0, of_users);
     }
     for login in roles.logins.iter().filter(|login| !login.exists()) {
         script.append(role::create(login.role, None));
-        administered(home, login.role, &mut script);
+        grant_admin_option(home, login.role, &mut script);
         if found || is_member(tenant, login.role) {
-            connect(home, tenant, login.role, &mut script);
+            grant_connect(home, tenant, login.role, &mut script);
         }
         if found {
             grant_inside(tenant, login.role, &mut inside);
@@ -117,7 +117,7 @@ fn missing_roles(
 
 /// Appends the statement that grants the administrator the ADMIN OPTION for a role. Since
 /// PostgreSQL 16 the administrator needs this option for a role that a superuser creates.
-fn administered(home: &Session, role: &str, script: &mut Script) {
+fn grant_admin_option(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[
             Syntax("GRANT "),
@@ -129,11 +129,11 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
-/// Appends the statements that give a new role its privileges inside of the database.
+/// Appends the statements that give a new role its privileges on the schema `public`.
 fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role != tenant.owner_role {
         if tenant.users_role.is_none() {
-            script.append(all_users_role::usage(role));
+            script.append(all_users_role::grant_usage(role));
         }
     } else if !tenant.adopted {
         script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
@@ -177,7 +177,7 @@ fn missing_memberships(
                 script.append(group::create(group));
             }
             if !login.group_administered {
-                administered(home, group, &mut script);
+                grant_admin_option(home, group, &mut script);
             }
         }
         script.append(group::join(home, (login.role, group), grantor(home)));
@@ -203,7 +203,7 @@ fn groups_without_role(
     let mut script = Script::default();
     for group in groups {
         script.append(group::create(group));
-        administered(home, group, &mut script);
+        grant_admin_option(home, group, &mut script);
     }
     let text = format!(
         "groups of members of the tenant {} have no role: {}",
@@ -226,7 +226,7 @@ fn roles_without_login(
     if let Some(closed) =
         of_users.filter(|role| role.exists() && role.connect == ConnectPrivilege::Refused)
     {
-        sql.push(commented(&all_users_role::connect(
+        sql.push(commented(&all_users_role::grant_connect(
             &tenant.name,
             closed.role,
         )));
@@ -239,7 +239,7 @@ fn roles_without_login(
         }
         if login.connect == ConnectPrivilege::Refused {
             let mut script = Script::default();
-            connect(home, tenant, login.role, &mut script);
+            grant_connect(home, tenant, login.role, &mut script);
             sql.push(commented(&script));
         }
         if login.locked_out.is_some() || login.connect == ConnectPrivilege::Refused {
@@ -264,7 +264,7 @@ fn commented(script: &Script) -> String {
 /// thousands of such grants, every request reads a long list of the database's privileges.
 fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = tenant.users_role.as_ref()?;
-    let granted = |login: &&Login<'_>| {
+    let granted = |login: &&RoleState<'_>| {
         login.connect == ConnectPrivilege::Granted && is_member(tenant, login.role)
     };
     let count = roles.logins.iter().filter(granted).count();

@@ -7,14 +7,14 @@ use super::super::script::{Script, SqlPart};
 use super::super::session::Session;
 use super::super::{Result, all_users_role, group};
 use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
-use super::{FeedLogin, Finding, connect_privilege};
+use super::{ChangeSource, Finding, connect_privilege};
 
 /// Reports that a database lets PUBLIC connect, with the SQL that lets only the tenant and the
 /// service connect.
 pub(super) async fn examine(
     home: &Session,
     tenant: &RecordedTenant,
-    (roles, feed): (&TenantRoles<'_>, FeedLogin<'_>),
+    (roles, feed): (&TenantRoles<'_>, ChangeSource<'_>),
 ) -> Result<Option<Finding>> {
     let row = home
         .client
@@ -37,7 +37,7 @@ pub(super) async fn examine(
         if !of_users.exists() && connect_privilege::needed(roles).is_none() {
             script.append(group::create(of_users.role));
         }
-        script.append(all_users_role::connect(&tenant.name, of_users.role));
+        script.append(all_users_role::grant_connect(&tenant.name, of_users.role));
     }
     let closed = |connect| {
         !matches!(
@@ -50,7 +50,7 @@ pub(super) async fn examine(
         .iter()
         .filter(|login| login.exists() && closed(login.connect))
     {
-        connect_privilege::connect(home, tenant, login.role, &mut script);
+        connect_privilege::grant_connect(home, tenant, login.role, &mut script);
     }
     script.push(&[
         Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
@@ -72,7 +72,7 @@ pub(super) async fn examine(
 async fn service_grants(
     home: &Session,
     tenant: &RecordedTenant,
-    feed: FeedLogin<'_>,
+    feed: ChangeSource<'_>,
 ) -> Result<Script> {
     let database = tenant.name.as_str();
     let mut script = Script::default();

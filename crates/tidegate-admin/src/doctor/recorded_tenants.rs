@@ -16,14 +16,14 @@ pub struct RecordedTenant {
     /// The generation of the key that the tenant's functions of claims use.
     pub(super) claims_generation: i32,
     /// The roles of the tenant's users, the owner's first.
-    logins: Vec<String>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
-    /// to be part of a role's name.
+    user_roles: Vec<String>,
+    /// The role of all users, see [`all_users_role`]; `None` if the tenant's name is too long to be
+    /// part of a role's name.
     pub(super) users_role: Option<String>,
     /// The names of the authenticators, as many as the number of users requires. A backup of the
-    /// database contains grants to them.
+    /// database contains grants to these roles, so they must exist before it is restored.
     authenticators: Vec<String>,
-    /// The roles among `logins` that anonymous callers share.
+    /// The roles among `user_roles` that anonymous callers share.
     pub(super) shared: Vec<String>,
     /// For each membership of a user with a role: the user's role, and the name of the group.
     memberships: Vec<(String, String)>,
@@ -33,8 +33,8 @@ pub struct RecordedTenant {
 
 impl RecordedTenant {
     /// The roles of the tenant's users, the owner's first.
-    pub(super) fn logins(&self) -> &[String] {
-        &self.logins
+    pub(super) fn user_roles(&self) -> &[String] {
+        &self.user_roles
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     if !tenant::database_exists(home, control).await? {
         return Ok(Vec::new());
     }
-    // If the database cannot be opened or read, other checks report that.
+    // If the database cannot be opened or read, the checks of the control database report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(Vec::new());
     };
@@ -79,7 +79,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
                 owner_role: row.get(1),
                 adopted: row.get(2),
                 claims_generation: row.get(6),
-                logins: Vec::new(),
+                user_roles: Vec::new(),
                 authenticators: Vec::new(),
                 shared: Vec::new(),
                 memberships: Vec::new(),
@@ -102,14 +102,14 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
         if row.get(5) {
             tenant.shared.push(login.clone());
         }
-        tenant.logins.push(login);
+        tenant.user_roles.push(login);
     }
     for tenant in &mut tenants {
-        if tenant.logins.is_empty() {
-            tenant.logins.push(tenant.owner_role.clone());
+        if tenant.user_roles.is_empty() {
+            tenant.user_roles.push(tenant.owner_role.clone());
         }
         let prefix = authenticator::prefix(&tenant.name);
-        let count = tenant.logins.len().div_ceil(authenticator::MAX_MEMBERS);
+        let count = tenant.user_roles.len().div_ceil(authenticator::MAX_MEMBERS);
         let names = (1..=count).map(|number| format!("{prefix}{number}"));
         tenant.authenticators = names.collect();
     }
@@ -118,15 +118,15 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 
 /// The state of a tenant's roles in PostgreSQL.
 pub(super) struct TenantRoles<'a> {
-    /// The roles of the users and, if one of them is missing, the missing authenticators.
-    pub(super) logins: Vec<Login<'a>>,
-    /// The role whose members are all users of the tenant; `None` if the tenant's name is too long
-    /// to be part of a role's name.
-    pub(super) of_users: Option<Login<'a>>,
+    /// The roles of the users and, if a user's role is missing, the missing authenticators.
+    pub(super) logins: Vec<RoleState<'a>>,
+    /// The role of all users, see [`all_users_role`]; `None` if the tenant's name is too long to be
+    /// part of a role's name.
+    pub(super) of_users: Option<RoleState<'a>>,
 }
 
-/// The state of a role in PostgreSQL, with its access to the tenant's database.
-pub(super) struct Login<'a> {
+/// The state of a role in PostgreSQL, and its access to the tenant's database.
+pub(super) struct RoleState<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.
     pub(super) origin: RoleOrigin,
@@ -200,7 +200,7 @@ pub(super) async fn roles<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
 ) -> Result<TenantRoles<'a>> {
-    let names = tenant.logins.iter().chain(&tenant.authenticators);
+    let names = tenant.user_roles.iter().chain(&tenant.authenticators);
     let names: Vec<&'a String> = names.chain(&tenant.users_role).collect();
     let rows = home
         .client
@@ -209,7 +209,7 @@ pub(super) async fn roles<'a>(
             &[&names, &tenant.name, &role::MARK, &tenant.users_role],
         )
         .await?;
-    let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
+    let login = |(row, role): (&tokio_postgres::Row, &'a String)| RoleState {
         role,
         origin: match (row.get(0), row.get(1)) {
             (false, _) => RoleOrigin::Missing,
@@ -230,8 +230,8 @@ pub(super) async fn roles<'a>(
     };
     let mut logins: Vec<_> = rows.iter().zip(names).map(login).collect();
     let of_users = tenant.users_role.as_ref().and_then(|_| logins.pop());
-    let authenticators = logins.split_off(tenant.logins.len());
-    let is_missing = |login: &Login<'_>| login.origin == RoleOrigin::Missing;
+    let authenticators = logins.split_off(tenant.user_roles.len());
+    let is_missing = |login: &RoleState<'_>| login.origin == RoleOrigin::Missing;
     if logins.iter().any(is_missing) {
         logins.extend(authenticators.into_iter().filter(is_missing));
     }
@@ -261,7 +261,8 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The missing roles of groups to which no user with a role belongs, but only members.
+/// The roles that are missing for groups to which only members belong. [`memberships`] covers the
+/// groups to which users with a role belong.
 pub(super) async fn missing_member_groups(
     home: &Session,
     tenant: &RecordedTenant,

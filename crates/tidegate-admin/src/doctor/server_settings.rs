@@ -6,8 +6,8 @@ use super::super::Result;
 use super::super::session::Session;
 use super::Finding;
 
-/// Settings that Patroni gives to PostgreSQL on the command line. If all of them are on the command
-/// line, Patroni has started the server, because nothing else puts all of them there.
+/// Settings that Patroni passes to PostgreSQL on the command line. If all of them are on the
+/// command line, Patroni has started the server, because nothing else puts all of them there.
 const PATRONI: [&str; 5] = [
     "cluster_name",
     "hot_standby",

@@ -6,17 +6,17 @@ use std::fmt::Write as _;
 use super::super::script::{Script, identifier};
 use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
-use super::{FeedLogin, Finding, Severity};
+use super::{ChangeSource, Finding, Severity};
 
-/// A fill level of the `NOTIFY` queue, as a fraction. Above this level, an operator should look for
-/// a session that does not read the queue.
+/// The fill level from which the doctor reports the `NOTIFY` queue, as a fraction. It means that a
+/// session does not read the queue, which the operator should then look for.
 const QUEUE: f64 = 0.1;
 
 /// Checks the databases that come with the cluster. Users of tenants should not connect to these
 /// databases.
 pub(super) async fn maintenance_databases(
     session: &Session,
-    feed: FeedLogin<'_>,
+    feed: ChangeSource<'_>,
 ) -> Result<Finding> {
     let rows = session
         .client
@@ -119,7 +119,7 @@ pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Optio
     if !tenant::database_exists(home, control).await? {
         return Ok(None);
     }
-    // If the database cannot be opened or read, other checks report that.
+    // If the database cannot be opened or read, the checks of the control database report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(None);
     };

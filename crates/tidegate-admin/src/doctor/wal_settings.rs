@@ -5,7 +5,7 @@ use super::super::session::Session;
 use super::Finding;
 use super::server_settings::{Effect, SettingChange};
 
-/// PostgreSQL's default for replication slots and for WAL senders.
+/// PostgreSQL's default for `max_replication_slots` and `max_wal_senders`.
 const DEFAULT: u32 = 10;
 
 /// Selects the limit on replication slots, the number of slots that do not belong to Tidegate, the
@@ -79,12 +79,13 @@ impl Need {
         }
     }
 
+    /// The number of copies of slots, if each node reads one of each database.
     fn copies(&self) -> u32 {
         self.nodes.saturating_mul(self.databases)
     }
 
-    /// Checks one of the limits. The arguments are the name and the value of the limit, and how
-    /// many of the slots or WAL senders others use.
+    /// Compares one of the limits with the number that is `needed`. `others` is the number of slots
+    /// or WAL senders that do not belong to Tidegate, and `what` names them in the text.
     fn check(
         &self,
         (name, limit, others): (&str, u32, u32),

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
+use tidegate_admin::doctor::{ChangeSource, Finding, Severity};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_testkit::connect_as;
 use tidegate_wire::{Config, Secret};
@@ -28,7 +28,7 @@ pub(super) fn bad(findings: &[Finding]) -> Vec<&Finding> {
 async fn a_sufficient_administrator_lacks_nothing() {
     let config = service_admin("svc_well").await;
     let findings = admin(config.clone())
-        .examine(FeedLogin::Logical(&superuser()))
+        .examine(ChangeSource::Logical(&superuser()))
         .await
         .unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
@@ -67,7 +67,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
         .unwrap();
     let config = superuser().with_login("svc_poor", Secret::new("service"));
     let admin = admin(config.clone());
-    let findings = admin.examine(FeedLogin::Logical(&config)).await.unwrap();
+    let findings = admin.examine(ChangeSource::Logical(&config)).await.unwrap();
     assert!(bad(&findings).len() >= 4, "{findings:?}");
     for finding in findings
         .iter()
@@ -93,7 +93,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
             }
         }
     }
-    let findings = admin.examine(FeedLogin::Logical(&config)).await.unwrap();
+    let findings = admin.examine(ChangeSource::Logical(&config)).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
 }
 
@@ -119,7 +119,7 @@ async fn roles_of_others_that_cannot_be_administered_are_named() {
     let service = admin(config.clone());
     let found = async || {
         let mut findings = service
-            .examine(FeedLogin::Logical(&config))
+            .examine(ChangeSource::Logical(&config))
             .await
             .unwrap()
             .into_iter();
@@ -157,7 +157,7 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
     let service = admin(service_admin("svc_shut").await);
     let of_shut = async || {
         let findings = service
-            .examine_tenants(FeedLogin::Logical(&superuser()))
+            .examine_tenants(ChangeSource::Logical(&superuser()))
             .await
             .unwrap();
         let mut of_it = findings.into_iter().filter(|finding| {
@@ -178,7 +178,7 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
 async fn an_administrator_that_cannot_log_in_is_an_error_without_its_password() {
     let config = superuser().with_login("nobody_here", Secret::new("hunter2"));
     let error = admin(config.clone())
-        .examine(FeedLogin::Logical(&config))
+        .examine(ChangeSource::Logical(&config))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("as nobody_here"), "{error}");
@@ -206,7 +206,7 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
     let shared = "UPDATE tidegate.users SET default_user = true";
     inside.batch_execute(shared).await.unwrap();
     let found = async || {
-        let found = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let found = admin.examine_tenants(ChangeSource::Outbox).await.unwrap();
         let about = |finding: &Finding| finding.text.contains("temporary files of default users");
         found.into_iter().find(about).unwrap()
     };
@@ -222,13 +222,13 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
         (true, Severity::Good),
         (false, Severity::Advice),
     ] {
-        admin.limit_shared(&guest, shared).await.unwrap();
+        admin.set_shared(&guest, shared).await.unwrap();
         assert_eq!(found().await.severity, severity, "{shared}");
     }
     let own = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '7MB'";
     root("postgres").await.batch_execute(own).await.unwrap();
     for shared in [true, false] {
-        admin.limit_shared(&guest, shared).await.unwrap();
+        admin.set_shared(&guest, shared).await.unwrap();
         let set = "SELECT setconfig::text FROM pg_db_role_setting s JOIN pg_roles r \
                    ON r.oid = s.setrole WHERE rolname = 'unbounded/guest'";
         let set = value(&root("postgres").await, set).await;

@@ -1,6 +1,6 @@
 //! What the doctor finds about the control database.
 
-use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
+use tidegate_admin::doctor::{ChangeSource, Finding, Severity};
 use tidegate_wire::{Config, Secret};
 
 use super::doctor::bad;
@@ -29,7 +29,7 @@ async fn rights_inside_the_control_database_are_checked() {
     inside.batch_execute(made).await.unwrap();
     let admin = admin(config.clone());
     let findings = admin
-        .examine(FeedLogin::Logical(&superuser()))
+        .examine(ChangeSource::Logical(&superuser()))
         .await
         .unwrap();
     let [missing] = &bad(&findings)[..] else {
@@ -44,7 +44,7 @@ async fn rights_inside_the_control_database_are_checked() {
         inside.batch_execute(line).await.unwrap();
     }
     let findings = admin
-        .examine(FeedLogin::Logical(&superuser()))
+        .examine(ChangeSource::Logical(&superuser()))
         .await
         .unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
@@ -57,7 +57,7 @@ async fn rights_inside_the_control_database_are_checked() {
 
 /// The findings about the control database.
 async fn of_control(config: &Config) -> Vec<Finding> {
-    let feed = FeedLogin::Outbox;
+    let feed = ChangeSource::Outbox;
     let findings = admin(config.clone()).examine(feed).await.unwrap();
     let of_it = |finding: &Finding| finding.text.contains("control database");
     findings.into_iter().filter(of_it).collect()
@@ -144,7 +144,7 @@ async fn what_closes_an_open_database_leaves_the_service_in() {
     record_tenant("closing_control", "closing", None).await;
     let reader = superuser().with_login("svc_closing_reader", Secret::new("service"));
     let admin = admin(config);
-    let findings = admin.examine_tenants(FeedLogin::Logical(&reader)).await;
+    let findings = admin.examine_tenants(ChangeSource::Logical(&reader)).await;
     let mut findings = findings.unwrap().into_iter();
     let open = findings.find(|finding| finding.text.starts_with("everybody may connect"));
     let sql = open.unwrap().sql.unwrap();

@@ -1,6 +1,6 @@
 //! What the doctor finds about change events: the login that reads changes, and outboxes.
 
-use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
+use tidegate_admin::doctor::{ChangeSource, Finding, Severity};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::Connection;
 use tidegate_wire::{Config, StartupParameters};
@@ -15,7 +15,7 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
     let admin = admin(config.clone());
     assert_eq!(
         admin
-            .why_no_changes(FeedLogin::Logical(&config))
+            .why_no_changes(ChangeSource::Logical(&config))
             .await
             .unwrap(),
         None
@@ -31,7 +31,7 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
         assert!(senders.len() < 100, "the cluster has no end of senders");
     }
     let why = admin
-        .why_no_changes(FeedLogin::Logical(&config))
+        .why_no_changes(ChangeSource::Logical(&config))
         .await
         .unwrap()
         .unwrap();
@@ -59,12 +59,12 @@ async fn slots_and_senders_are_compared_with_what_the_nodes_need() {
                 .unwrap()
         })
     };
-    for finding in about(FeedLogin::LogicalOverBus(&config)).await {
+    for finding in about(ChangeSource::LogicalOverBus(&config)).await {
         assert_eq!(finding.severity, Severity::Good);
         let need = "100 node(s) with a bus need 2 for 2 database(s) with subscribers";
         assert!(finding.text.contains(need), "{finding:?}");
     }
-    let [slots, senders] = about(FeedLogin::Logical(&config)).await;
+    let [slots, senders] = about(ChangeSource::Logical(&config)).await;
     assert_eq!(slots.severity, Severity::Advice);
     assert!(slots.text.contains("need 202 for"), "{slots:?}");
     let set = "ALTER SYSTEM SET max_replication_slots = 203;";
@@ -80,11 +80,14 @@ async fn outboxes_need_nothing_of_the_server() {
     let cluster = Cluster::start(settings).await.unwrap();
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let admin = admin(config.clone());
-    assert_eq!(admin.why_no_changes(FeedLogin::Outbox).await.unwrap(), None);
-    let findings = admin.examine(FeedLogin::Outbox).await.unwrap();
+    assert_eq!(
+        admin.why_no_changes(ChangeSource::Outbox).await.unwrap(),
+        None
+    );
+    let findings = admin.examine(ChangeSource::Outbox).await.unwrap();
     let speaks = |word: &str| findings.iter().any(|finding| finding.text.contains(word));
     assert!(speaks("outboxes") && !speaks("wal_level") && !speaks("slots"));
-    let logical = FeedLogin::Logical(&config);
+    let logical = ChangeSource::Logical(&config);
     let why = admin.why_no_changes(logical).await.unwrap().unwrap();
     assert!(why.contains("wal_level"), "{why}");
 }
@@ -101,7 +104,7 @@ async fn the_grants_for_the_position_of_an_outbox_are_printed() {
     let revoke = "REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC";
     inside.batch_execute(revoke).await.unwrap();
     let of_outbox = async || {
-        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let findings = admin.examine_tenants(ChangeSource::Outbox).await.unwrap();
         let mut findings = findings.into_iter();
         let is_about_it = |finding: &Finding| finding.text.contains("database place can have");
         findings.find(is_about_it).unwrap()

@@ -1,7 +1,7 @@
 //! Groups of users, and memberships that the administrator did not grant.
 
 use tidegate_admin::Error;
-use tidegate_admin::doctor::{FeedLogin, Severity};
+use tidegate_admin::doctor::{ChangeSource, Severity};
 use tidegate_embedded::testing;
 
 use super::fixture::{
@@ -93,7 +93,7 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
         if group_is_there {
             root.batch_execute(come_back).await.unwrap();
         }
-        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let findings = admin.examine_tenants(ChangeSource::Outbox).await.unwrap();
         let mut findings = findings.into_iter();
         let outside = findings.find(|finding| finding.text.contains("roles of their groups"));
         let sql = outside.unwrap().sql.unwrap();
@@ -123,7 +123,7 @@ async fn the_doctor_asks_for_the_groups_of_members_and_not_for_memberships() {
     let control = root("crowd_control").await;
     control.batch_execute(members).await.unwrap();
     let bad = async || {
-        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let findings = admin.examine_tenants(ChangeSource::Outbox).await.unwrap();
         let findings = findings.into_iter();
         let bad = findings.filter(|finding| finding.severity == Severity::Missing);
         bad.collect::<Vec<_>>()
@@ -180,7 +180,7 @@ async fn a_group_logs_in_for_its_members() {
     // Code in a session of the group can change its password.
     let change = "ALTER ROLE CURRENT_USER PASSWORD 'other'";
     session.batch_execute(change).await.unwrap();
-    let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+    let findings = admin.examine_tenants(ChangeSource::Outbox).await.unwrap();
     let found = findings
         .iter()
         .find(|finding| finding.text.contains("have another password"));

@@ -1,13 +1,13 @@
 //! Tests the doctor's findings about shared connections.
 
-use tidegate_admin::doctor::{FeedLogin, Finding};
+use tidegate_admin::doctor::{ChangeSource, Finding};
 use tidegate_admin::is_unprintable;
 
 use super::fixture::TenantFixture;
 
 /// The findings about a tenant's shared connections.
 async fn findings(tenant: &TenantFixture) -> Vec<Finding> {
-    let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+    let findings = tenant.admin.examine_tenants(ChangeSource::Outbox).await;
     let about = format!("users of the tenant {} do not all share", tenant.name);
     let findings = findings.unwrap().into_iter();
     findings
@@ -119,7 +119,7 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
 async fn the_doctor_names_triggers_that_run_what_they_put_together() {
     let tenant = TenantFixture::new("shared_dynamic").await;
     let reported = async || {
-        let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+        let findings = tenant.admin.examine_tenants(ChangeSource::Outbox).await;
         let mut findings = findings.unwrap().into_iter();
         findings.find(|finding| {
             finding.text.contains("shared_dynamic") && finding.text.contains("put together")

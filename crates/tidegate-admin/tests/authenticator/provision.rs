@@ -53,7 +53,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
     let tenant = TenantFixture::new("seats_guest").await;
     tenant
         .admin
-        .limit_shared(&tenant.role("bob"), true)
+        .set_shared(&tenant.role("bob"), true)
         .await
         .unwrap();
     assert_eq!(tenant.value(MEMBERS).await, "2");
@@ -62,7 +62,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
     assert_eq!(tenant.value(MEMBERS).await, "3");
     tenant
         .admin
-        .limit_shared(&tenant.role("bob"), false)
+        .set_shared(&tenant.role("bob"), false)
         .await
         .unwrap();
     assert_eq!(tenant.value(MEMBERS).await, "4");

@@ -1,7 +1,7 @@
 //! Tests nodes of several releases beside each other: each has its own text of the event trigger's
 //! function.
 
-use tidegate_admin::doctor::FeedLogin;
+use tidegate_admin::doctor::ChangeSource;
 use tidegate_service::event_trigger_source;
 use tidegate_sql::RoleName;
 
@@ -55,7 +55,7 @@ async fn a_node_accepts_the_function_of_a_later_release() {
     provide(&tenant).await;
     let found = "SELECT prosrc FROM pg_proc WHERE proname = 'announce'";
     assert_eq!(tenant.value(found).await, later());
-    let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+    let findings = tenant.admin.examine_tenants(ChangeSource::Outbox).await;
     let mut findings = findings.unwrap().into_iter();
     assert!(!findings.any(|finding| finding.text.contains(MISSING)));
     // Definitions still end the sharing.

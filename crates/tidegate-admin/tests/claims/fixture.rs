@@ -1,6 +1,6 @@
 //! A tenant with users, a group with a login, and the seals of members.
 
-use tidegate_admin::doctor::{FeedLogin, Finding};
+use tidegate_admin::doctor::{ChangeSource, Finding};
 use tidegate_admin::{Admin, RoleIdentity};
 use tidegate_embedded::testing;
 use tidegate_postgres::{ClaimsKey, SET_CLAIMS, claims_head, role_password, scram_verifier};
@@ -95,7 +95,7 @@ impl ClaimsFixture {
 
     /// The doctor's findings about the functions.
     pub(super) async fn findings(&self) -> Vec<Finding> {
-        let findings = self.admin.examine_tenants(FeedLogin::Outbox).await;
+        let findings = self.admin.examine_tenants(ChangeSource::Outbox).await;
         let ours = |finding: &Finding| finding.text.contains("tidegate.user_id()");
         findings.unwrap().into_iter().filter(ours).collect()
     }

@@ -24,8 +24,8 @@ pub(super) async fn capture(
     }
     if !table.has_triggers {
         if table.since.is_some() {
-            // If a user dropped or disabled triggers, `INSPECT` also records a gap. Every node sees
-            // the gap and reports it to its subscribers.
+            // If a user dropped or disabled triggers, `INSPECT` records a gap in the outbox. The
+            // streams of all nodes then end, and each node reports the gap to its subscribers.
             admin.rows(INSPECT, &[]).await?;
         }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
@@ -67,7 +67,8 @@ struct Table {
     has_triggers: bool,
     /// The position from which the outbox has all changes of the table; `None` if it is not known.
     since: Option<LogPosition>,
-    /// The names of the service's triggers that exist, from this or an earlier release.
+    /// The names of the service's triggers that exist, from this or an earlier release. They are
+    /// dropped when new triggers are created.
     old_triggers: Vec<String>,
     /// The schema-qualified and quoted names of the table's partitions.
     partitions: Vec<String>,
@@ -160,8 +161,8 @@ async fn owner(
 }
 
 impl Table {
-    /// The commands that create the triggers. PostgreSQL waits until all transactions that write to
-    /// the table have ended; later transactions see the triggers.
+    /// The commands that create the triggers. `CREATE TRIGGER` waits until all transactions that
+    /// write to the table have ended. Later transactions see the triggers.
     fn triggers(&self, demand: &Demand) -> String {
         let (name, oid) = (&self.name, demand.relation);
         let operations = if demand.changes {
@@ -227,8 +228,8 @@ const TABLE: &str = "\
     WHERE c.oid = $1";
 
 /// Selects three values: whether the session's role may change objects of the role `$1`, the quoted
-/// name of the session's role, and whether that role may use the schema of the trigger functions.
-/// Selects no row if the role `$1` does not exist.
+/// name of the session's role, and whether the session's role may use the schema of the trigger
+/// functions. Selects no row if the role `$1` does not exist.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
            pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \

@@ -65,7 +65,8 @@ impl Layout {
 pub(super) struct Layouts {
     /// The layouts by the OID of the table and the number that a trigger gave to the layout.
     known: HashMap<(u32, i64), KnownLayout>,
-    /// For each table, the layout by which the stream most recently described it.
+    /// The layout in the most recent `Relation` message of the stream for each root table, by the
+    /// OID of the table.
     described: HashMap<u32, Arc<Layout>>,
 }
 
@@ -88,8 +89,8 @@ impl Layouts {
         self.described.contains_key(&root)
     }
 
-    /// Records that the stream describes a table by this layout. Returns, for each described
-    /// column, the index of the column's value in a row of the layout.
+    /// Records that the stream describes a table by this layout, in a `Relation` message. Returns,
+    /// for each described column, the index of the column's value in a row of the layout.
     pub(super) fn describe(&mut self, layout: &Arc<Layout>) -> Arc<[usize]> {
         for known in self.known.values_mut() {
             if known.layout.root == layout.root {
@@ -126,7 +127,7 @@ impl Layouts {
     }
 }
 
-/// The present layout of a table; `None` if the table was dropped.
+/// The current layout of a table; `None` if the table was dropped.
 pub(super) async fn current(reader: &ReaderSession, table: u32) -> LogResult<Option<Layout>> {
     let rows = reader.rows(CURRENT, &[&table]).await?;
     Ok(rows.first().map(Layout::read))

@@ -27,8 +27,9 @@ impl PartitionStore for Table {
     }
 
     async fn now(&self, session: &CaptureSession) -> LogResult<LogPosition> {
-        // `advance()` gives positions to all transactions that have committed. `STEP` takes the
-        // next position, which no transaction gets.
+        // `advance()` assigns positions to all transactions that have committed. `STEP` skips one
+        // position and returns the next. So two changes of partitions get different positions even
+        // if no transaction committed between them.
         session.run("SELECT tidegate_outbox.advance()").await?;
         let rows = session.rows(STEP, &[]).await?;
         let now = rows.first().map(|row| position(row.get(0)));

@@ -14,7 +14,8 @@ use super::{number, pgoutput, position, record_text, unreadable};
 
 /// The maximum number of changes in a page.
 const PAGE: i64 = 1024;
-/// The maximum number of bytes in a page. A longer change is a page of its own.
+/// The size of a page in bytes. Several transactions fit on a page only if their changes are not
+/// larger together. A page of a larger transaction ends with the change that reaches this size.
 const PAGE_BYTES: i64 = 4 << 20;
 
 /// A transaction in the outbox, with the number and the total size of its changes.
@@ -53,7 +54,7 @@ pub(super) struct OutboxTailer {
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
     /// id of the change that was returned last.
-    given: (i64, i64),
+    returned: (i64, i64),
 }
 
 impl OutboxTailer {
@@ -65,7 +66,7 @@ impl OutboxTailer {
             definitions: String::new(),
             at: start,
             waiting: VecDeque::new(),
-            given: (0, 0),
+            returned: (0, 0),
         }
     }
 
@@ -167,7 +168,7 @@ impl OutboxTailer {
         let Some(transaction) = self.waiting.pop_front() else {
             return Ok(());
         };
-        let (before, last) = self.given;
+        let (before, last) = self.returned;
         if before == 0 {
             batch.push(LogMessage::Change(begin(&transaction)?));
         }
@@ -180,9 +181,9 @@ impl OutboxTailer {
             return self.close(&transaction, before, batch);
         };
         let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        self.given = (before + count, row.get(1));
-        if self.given.0 >= transaction.changes {
-            return self.close(&transaction, self.given.0, batch);
+        self.returned = (before + count, row.get(1));
+        if self.returned.0 >= transaction.changes {
+            return self.close(&transaction, self.returned.0, batch);
         }
         self.waiting.push_front(transaction);
         Ok(())
@@ -205,7 +206,7 @@ impl OutboxTailer {
             end,
         )));
         self.at = end;
-        self.given = (0, 0);
+        self.returned = (0, 0);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ pub(super) async fn release(
     if !schema::exists(&admin).await? {
         return Ok(());
     }
-    // After `FORGET` has run, no node treats these tables as captured.
+    // After `FORGET` has run, no node treats the released tables as captured.
     let deadline = Instant::now() + LOCK_TIMEOUT;
     admin
         .retry_until_locked(deadline, LockedWork::Rows(FORGET, &[&kept]))

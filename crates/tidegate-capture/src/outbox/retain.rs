@@ -28,9 +28,9 @@ pub(super) async fn retain(
     let rows = admin.rows(NOW, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;
     let now = position(row.get(0));
-    let max = LogPosition(now.0.saturating_sub(shared.settings.retention));
+    let earliest = LogPosition(now.0.saturating_sub(shared.settings.retention));
     let read = shared.confirmed(database).unwrap_or(now);
-    purge(&admin, keep.max(max).min(read).min(now)).await?;
+    purge(&admin, keep.max(earliest).min(read).min(now)).await?;
     Ok(now)
 }
 

@@ -5,7 +5,7 @@ use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 use tracing::info;
 
-use super::session::STATEMENT;
+use super::session::STATEMENT_TIMEOUT;
 use super::{Shared, unreadable};
 use crate::capture_session::CaptureSession;
 
@@ -49,12 +49,13 @@ pub(super) async fn renew(
     Ok(may_have_stopped)
 }
 
-/// Prepares a session that reads transactions or gives them positions. Its statements may take
-/// long. When the session gives positions, it does not commit with `synchronous_commit = off`. So
-/// its commit also makes durable the transactions that it has read. Otherwise, if a writer uses
-/// `synchronous_commit = off`, a crash could undo a change that a subscriber has already got.
+/// Prepares a session that assigns positions to transactions or reads their changes. The session
+/// gets the statement timeout [`STATEMENT_TIMEOUT`]. If `synchronous_commit` is off, it is changed
+/// to `local`, so that a commit that assigns positions also flushes the commits of the transactions
+/// that it has read. Otherwise, if a writer has turned `synchronous_commit` off, a crash could undo
+/// a change that a subscriber has already received.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
-    let timeout = STATEMENT.as_millis();
+    let timeout = STATEMENT_TIMEOUT.as_millis();
     admin
         .run(&format!(
             "SET statement_timeout = {timeout}; \
@@ -81,7 +82,8 @@ async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }
 
-/// Creates the outbox or resets it, unless another node has done so.
+/// Creates the outbox. If it exists, adds what an earlier release did not create, and resets an
+/// outbox that belongs to another database or timeline.
 async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;

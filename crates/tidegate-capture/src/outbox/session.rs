@@ -10,7 +10,7 @@ use super::{position, unreadable};
 use crate::error;
 
 /// The time limit of a statement that reads all changes of a large transaction.
-pub(super) const STATEMENT: Duration = Duration::from_mins(10);
+pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A session that reads the outbox.
 pub(super) struct ReaderSession {
@@ -24,13 +24,13 @@ impl ReaderSession {
         values: &[&(dyn ToSql + Sync)],
     ) -> LogResult<Vec<Row>> {
         let rows = self.client.query(query, values).await;
-        rows.map_err(|error| error::of_statement(&error, STATEMENT))
+        rows.map_err(|error| error::of_statement(&error, STATEMENT_TIMEOUT))
     }
 
-    /// Gives positions to the transactions that have committed. Returns the next position, and the
-    /// id of a transaction. Changes of transactions with smaller ids may not have been captured,
-    /// because the lease had expired or a trigger was missing. If the id changes while a stream
-    /// runs, the stream must end.
+    /// Assigns positions to the transactions that have committed. Returns the next position, and
+    /// the id of a transaction. Changes of transactions with smaller ids may not have been
+    /// captured, because the lease had expired or a trigger was missing. If the id changes while a
+    /// stream runs, the stream must end.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

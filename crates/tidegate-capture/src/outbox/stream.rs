@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::reader::OutboxTailer;
 
-/// The maximum number of pages that the task has read and the stream's caller has not taken yet.
+/// The maximum number of pages that the task has read and the stream's caller has not received yet.
 const PAGES: usize = 2;
 
 /// A stream of pgoutput messages. The task reads independently of the caller, so dropping the

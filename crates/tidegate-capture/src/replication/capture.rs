@@ -23,7 +23,7 @@ pub(super) async fn capture(
     if let Err(LogError::Unsupported(_) | LogError::NotAllowed { .. } | LogError::TimedOut { .. }) =
         &captured
     {
-        replica_identity::writers(shared, database, demand.relation).await?;
+        replica_identity::unblock_writers(shared, database, demand.relation).await?;
     }
     captured
 }
@@ -212,7 +212,7 @@ impl CaptureSession {
     }
 
     /// Stores the position from which the table is captured without a gap. That is the position of
-    /// the earlier capture if the table was captured already, otherwise the present end of the log.
+    /// the earlier capture if the table was captured already, otherwise the current end of the log.
     /// Stores nothing and returns `None` if another node has stored a position or has changed the
     /// capture. A stored position must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {

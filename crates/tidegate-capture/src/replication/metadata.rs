@@ -7,7 +7,7 @@
 //!
 //! Nodes of an earlier release may read and write the same comment. They ignore additional words at
 //! the end of a line, and treat a word that they cannot parse as `-`. Therefore a new word comes
-//! last, and the others keep their place and form.
+//! last, and the existing words keep their position and form.
 //!
 //! | word | meaning |
 //! | --- | --- |

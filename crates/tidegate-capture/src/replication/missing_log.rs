@@ -1,7 +1,7 @@
 //! Retention slots whose log is missing on the server.
 //!
 //! A new standby has the WAL only from its base backup on. Before PostgreSQL 17, Patroni copies
-//! slots to standbys, and such a copy may begin at an earlier position. After a promotion
+//! slots to standbys, and the copy of a slot may begin before the base backup. After a promotion
 //! PostgreSQL reports the copy as valid, and only reading it fails.
 
 use std::collections::HashMap;

@@ -6,8 +6,8 @@
 //! the log of the retention window. Each stream has a temporary slot, which is a copy of the
 //! retention slot. Copying a slot, unlike creating one, does not wait for open transactions.
 //! PostgreSQL drops a temporary slot when the connection of its node ends, for example after a
-//! crash. If the nodes share one reader, the reader uses the retention slot itself. PostgreSQL
-//! gives the slot to only one process at a time, so there cannot be two readers.
+//! crash. If the nodes share one reader, the reader uses the retention slot itself. PostgreSQL lets
+//! only one process at a time use a slot, so there cannot be two readers.
 
 mod capture;
 mod health;
@@ -111,7 +111,7 @@ impl Shared {
         last.is_none_or(|last| last.elapsed() >= self.settings.advance_interval)
     }
 
-    fn advanced(&self, database: &DatabaseName) {
+    fn record_advance(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
         // An entry that is older than the interval has the same effect as no entry. Removing it
         // also forgets the databases that no longer have subscribers.

@@ -1,5 +1,5 @@
 //! The one reader of a database's log that all nodes share. It reads the retention slot itself.
-//! PostgreSQL gives a slot to only one process at a time, so there cannot be a second reader.
+//! PostgreSQL lets only one process at a time use a slot, so there cannot be a second reader.
 
 use std::time::Duration;
 
@@ -38,11 +38,11 @@ async fn open_slot(
     mut session: ReplicationSession,
     recreate: bool,
 ) -> LogResult<Stream> {
-    let mut place = slot::table(&mut session).await?;
-    let start = slot::retention_slot(shared, &mut session, &mut place, recreate).await?;
+    let mut state = slot::log_state(&mut session).await?;
+    let start = slot::retention_slot(shared, &mut session, &mut state, recreate).await?;
     // Without a retention window there is no slot to share.
     let start = start.ok_or(LogError::Gone)?;
-    let slot = (place.retention_slot_name.as_str(), place.lineage);
+    let slot = (state.retention_slot_name.as_str(), state.lineage);
     let slot_log = shared.missing_log.of(slot.0, start);
     let stream = slot::stream(shared, session, slot, start).await?;
     Ok(stream.of_slot(slot_log).for_all_nodes())

@@ -66,7 +66,8 @@ impl CaptureSession {
                 }
             }
             let entry = metadata.0.remove(&oid).unwrap_or_default();
-            self.put_back(&entry, name, &mut identities).await?;
+            self.push_restore_command(&entry, name, &mut identities)
+                .await?;
         }
         let comment = metadata.to_comment();
         write!(
@@ -79,7 +80,7 @@ impl CaptureSession {
     }
 
     /// Appends the command that restores a table's replica identity, if the service raised it.
-    pub(super) async fn put_back(
+    pub(super) async fn push_restore_command(
         &self,
         entry: &TableMetadata,
         name: &str,
@@ -109,10 +110,11 @@ impl CaptureSession {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// Selects the tables that the service captures or has changed, as far as this session may change
-/// them. Leaves out the tables `$1` and their partitions. For each table, also selects which of the
-/// two publications contain it, and the comment with the metadata. Selects nothing while more than
-/// one stream is open.
+/// Selects the tables that are in one of the two publications, or have a line in the capture
+/// metadata, which is the comment of the publication `tidegate`. Leaves out the tables with the
+/// OIDs `$1` and their partitions. Selects nothing while more than one stream is open, or if this
+/// session lacks the rights of the owners of the publications or of a table. The columns: OID,
+/// name, whether `tidegate` contains the table, whether `tidegate_inserts` does, and the metadata.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

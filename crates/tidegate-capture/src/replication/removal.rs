@@ -12,7 +12,7 @@ use crate::capture_session::CaptureSession;
 use crate::error;
 
 /// The time limit for terminated processes to end.
-const END: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,9 +133,9 @@ impl Replication {
         let opened = tidegate_service::open(reader, &reader.admin_database).await;
         let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
-        let failed = |error: tokio_postgres::Error| error::of_statement(&error, END);
+        let failed = |error: tokio_postgres::Error| error::of_statement(&error, END_TIMEOUT);
         client.query(TERMINATE, &[&slots]).await.map_err(failed)?;
-        let deadline = Instant::now() + END;
+        let deadline = Instant::now() + END_TIMEOUT;
         loop {
             let left = self.streaming(database).await?;
             let old = left.iter().find(|stream| slots.contains(&&*stream.slot));
@@ -144,7 +144,10 @@ impl Replication {
             };
             if Instant::now() > deadline {
                 let what = format!("the end of the process {}", old.process);
-                return Err(LogError::TimedOut { what, limit: END });
+                return Err(LogError::TimedOut {
+                    what,
+                    limit: END_TIMEOUT,
+                });
             }
             sleep(Duration::from_millis(50)).await;
         }

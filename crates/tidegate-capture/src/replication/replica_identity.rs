@@ -13,7 +13,7 @@ use crate::capture_session::CaptureSession;
 
 /// Called after an attempt to capture a table failed. Removes the table from the publication of
 /// every operation if PostgreSQL refuses writes to the table.
-pub(super) async fn writers(
+pub(super) async fn unblock_writers(
     shared: &Shared,
     database: &DatabaseName,
     relation: u32,
@@ -32,8 +32,8 @@ impl CaptureSession {
     /// accepted afterwards.
     async fn stop_capture(&self, relation: u32) -> LogResult<bool> {
         self.begin().await?;
-        let spared = self.stop_capture_within(relation).await;
-        self.end(spared).await
+        let accepted = self.stop_capture_within(relation).await;
+        self.end(accepted).await
     }
 
     async fn stop_capture_within(&self, relation: u32) -> LogResult<bool> {

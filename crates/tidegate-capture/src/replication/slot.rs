@@ -16,7 +16,7 @@ use crate::error;
 
 /// The time limit for advancing the retention slot. To advance a slot, PostgreSQL reads the log
 /// that the slot releases.
-const ADVANCE: Duration = Duration::from_mins(2);
+const ADVANCE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.
 pub(super) struct LogState {
@@ -47,12 +47,12 @@ pub(super) async fn open(
 ) -> LogResult<Stream> {
     let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
-    let mut place = table(&mut session).await?;
-    let kept = retention_slot(shared, &mut session, &mut place, recreate).await?;
+    let mut state = log_state(&mut session).await?;
+    let kept = retention_slot(shared, &mut session, &mut state, recreate).await?;
     if kept.is_none() {
-        return open_without_retention_slot(shared, session, place, start).await;
+        return open_without_retention_slot(shared, session, state, start).await;
     }
-    let (retention_slot, slot) = (&place.retention_slot_name, slot_name(&place, &session));
+    let (retention_slot, slot) = (&state.retention_slot_name, slot_name(&state, &session));
     let copy = format!(
         "SELECT lsn FROM \
          pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
@@ -64,36 +64,36 @@ pub(super) async fn open(
     let earliest = position_of_slot(&copied)?;
     let start = match start {
         LogStart::At { log, position }
-            if !place.lineage.contains(log, position)
+            if !state.lineage.contains(log, position)
                 || position < earliest
-                || position > place.now =>
+                || position > state.now =>
         {
             return Err(LogError::Gone);
         }
         LogStart::At { position, .. } => position,
         LogStart::Earliest => earliest,
-        LogStart::Now => place.now.max(earliest),
+        LogStart::Now => state.now.max(earliest),
     };
     let slot_log = shared.missing_log.of(retention_slot, earliest);
-    let stream = stream(shared, session, (&slot, place.lineage), start).await?;
+    let stream = stream(shared, session, (&slot, state.lineage), start).await?;
     Ok(stream.of_slot(slot_log))
 }
 
-/// Opens a stream without a retention window. The stream starts where its slot is created, and
-/// cannot be resumed.
+/// Opens a stream without a retention window. The stream starts at the position of its new slot,
+/// and cannot be resumed.
 async fn open_without_retention_slot(
     shared: &Shared,
     mut session: ReplicationSession,
-    place: LogState,
+    state: LogState,
     start: LogStart,
 ) -> LogResult<Stream> {
     if matches!(start, LogStart::At { .. }) {
         return Err(LogError::Gone);
     }
-    let slot = slot_name(&place, &session);
-    let options = slot_options(place.server_version, true);
+    let slot = slot_name(&state, &session);
+    let options = slot_options(state.server_version, true);
     let start = create(shared, &mut session, &slot, options).await?;
-    stream(shared, session, (&slot, place.lineage), start).await
+    stream(shared, session, (&slot, state.lineage), start).await
 }
 
 pub(super) async fn stream(
@@ -106,8 +106,8 @@ pub(super) async fn stream(
         let name = format!("SET application_name = 'tidegate reader {node:08x}'");
         session.run(&name, COMMAND_TIMEOUT).await?;
     }
-    // Values are requested in text form, because all values of a stream have one form and the codec
-    // supports text for every type.
+    // Without the option `binary`, PostgreSQL sends all values in text form, which the codec
+    // supports for every type.
     let command = format!(
         "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
@@ -116,11 +116,11 @@ pub(super) async fn stream(
     Ok(Stream::new(connection, lineage, start))
 }
 
-fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
-    format!("{}_{}", place.retention_slot_name, session.process())
+fn slot_name(state: &LogState, session: &ReplicationSession) -> String {
+    format!("{}_{}", state.retention_slot_name, session.process())
 }
 
-pub(super) async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
+pub(super) async fn log_state(session: &mut ReplicationSession) -> LogResult<LogState> {
     let wrong = || unreadable("the table of the slots");
     let system = session.run("IDENTIFY_SYSTEM", COMMAND_TIMEOUT).await?;
     let rows = session
@@ -187,14 +187,14 @@ fn warn_of_unlimited_log() {
 pub(super) async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
-    place: &mut LogState,
+    state: &mut LogState,
     recreate: bool,
 ) -> LogResult<Option<LogPosition>> {
     if shared.settings.retention.is_none() {
         return Ok(None);
     }
-    if let Some(retention_slot) = &place.retention_slot {
-        let (name, confirmed) = (&place.retention_slot_name, retention_slot.confirmed);
+    if let Some(retention_slot) = &state.retention_slot {
+        let (name, confirmed) = (&state.retention_slot_name, retention_slot.confirmed);
         let is_lost = retention_slot.lost || shared.missing_log.has(name, confirmed);
         // `recreate` means that the slot is older than the publications. Such a slot can never
         // decode changes for them.
@@ -207,10 +207,10 @@ pub(super) async fn retention_slot(
         info!(slot = name, "retention slot was lost; creating a new one");
         drop_slot(session, name).await?;
     }
-    let options = slot_options(place.server_version, false);
-    let made = create(shared, session, &place.retention_slot_name, options).await?;
-    place.now = place.now.max(made);
-    shared.missing_log.forget(&place.retention_slot_name);
+    let options = slot_options(state.server_version, false);
+    let made = create(shared, session, &state.retention_slot_name, options).await?;
+    state.now = state.now.max(made);
+    shared.missing_log.forget(&state.retention_slot_name);
     Ok(Some(made))
 }
 
@@ -287,7 +287,7 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
 /// Advances the retention slot to `keep`, or further if the log after `keep` is larger than the
 /// limit of the retention window. Returns the end of the log.
 ///
-/// Advancing the slot takes a login, because only a session in the slot's database can do it.
+/// Advancing the slot needs a login, because only a session in the slot's database can do it.
 /// Therefore the position of the slot is read in the control database, and the slot is advanced
 /// only at intervals, unless the slot keeps more log than the limit.
 pub(super) async fn retain(
@@ -301,10 +301,10 @@ pub(super) async fn retain(
         return Ok(now);
     };
     let confirmed = position(confirmed)?;
-    let most = shared.settings.retention.unwrap_or(0);
-    let least = LogPosition(now.0.saturating_sub(most));
-    let keep = keep.max(least).min(now);
-    if keep > confirmed && (confirmed < least || shared.is_advance_due(database)) {
+    let max_bytes = shared.settings.retention.unwrap_or(0);
+    let earliest = LogPosition(now.0.saturating_sub(max_bytes));
+    let keep = keep.max(earliest).min(now);
+    if keep > confirmed && (confirmed < earliest || shared.is_advance_due(database)) {
         advance(shared, database, slot, keep).await?;
     }
     Ok(now)
@@ -334,8 +334,8 @@ async fn advance(
 ) -> LogResult<()> {
     let opened = tidegate_service::open(&shared.reader, database).await;
     let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
-    let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE);
-    let timeout = format!("SET statement_timeout = {}", ADVANCE.as_millis());
+    let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE_TIMEOUT);
+    let timeout = format!("SET statement_timeout = {}", ADVANCE_TIMEOUT.as_millis());
     client.batch_execute(&timeout).await.map_err(failed)?;
     let advanced = client
         .execute(ADVANCE_RETENTION_SLOT, &[&slot, &keep.to_string()])
@@ -345,7 +345,7 @@ async fn advance(
         Err(error) if error.code().is_some_and(is_slot_conflict) => {}
         advanced => drop(advanced.map_err(failed)?),
     }
-    shared.advanced(database);
+    shared.record_advance(database);
     Ok(())
 }
 

@@ -147,7 +147,7 @@ pub(super) async fn captured(
         let (table, name): (u32, &str) = (row.get(0), row.get(1));
         let entry = metadata.0.get(&table).cloned().unwrap_or_default();
         let mut sql = String::new();
-        admin.put_back(&entry, name, &mut sql).await?;
+        admin.push_restore_command(&entry, name, &mut sql).await?;
         capture.raised.push(RaisedIdentity {
             table: name.to_owned(),
             sql: sql.trim_end().to_owned(),
@@ -174,7 +174,7 @@ fn slot(row: &tokio_postgres::Row) -> SlotStatus {
 }
 
 impl RaisedIdentity {
-    /// The previous replica identity, as `ALTER TABLE` takes it.
+    /// The previous replica identity, in the syntax of `ALTER TABLE`.
     pub fn before(&self) -> &str {
         let (_, before) = self
             .sql

@@ -16,23 +16,23 @@ use crate::error;
 
 /// The interval at which the stream reports the confirmed position to PostgreSQL. It is a sixth of
 /// the default of `wal_sender_timeout`.
-const REPORT: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
 /// the wake-ups would cost more than the changes themselves. The stream that is read for all nodes
-/// is always read at this interval. All messages of one read become one NATS message, and each NATS
-/// message costs the NATS servers and the other nodes more than the changes in it.
-const GATHER: Duration = Duration::from_millis(1);
+/// is read at this interval after every transaction. Each of its reads becomes a NATS message,
+/// which costs the NATS servers and the other nodes more than the changes in it.
+const GATHER_INTERVAL: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time after the last read, or if one read
 /// returns at least this number of transactions.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
 /// A server counts as shutting down if it asks for a report this many times in a row, each time
 /// within this duration after the request before.
-const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
+const SHUTDOWN_REQUESTS: (Duration, u32) = (Duration::from_millis(500), 3);
 /// The maximum number of messages that one read returns.
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
-const STATUS: u8 = 34;
+const STATUS_LENGTH: u8 = 34;
 /// The SQLSTATE `undefined_file`: a file of the log is missing.
 const NO_FILE: &str = "58P01";
 
@@ -44,25 +44,25 @@ pub(super) struct Stream {
     confirmed: LogPosition,
     report_at: Instant,
     /// The time at which data most recently arrived.
-    came_at: Instant,
+    received_at: Instant,
     /// The time until which nothing is read, so that the next read returns more messages. `None` if
     /// the next message is read when it arrives.
-    rest_until: Option<Instant>,
+    pause_until: Option<Instant>,
     /// Whether PostgreSQL has asked for a report. The report is sent at the next read, after the
     /// received messages were processed and confirmed. A server that shuts down waits until
     /// everything is confirmed.
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
-    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
-    /// the slot keeps the log of the retention window.
+    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so
+    /// that the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
     /// Used to record that the log of the retention slot is missing. The stream reads this slot or
     /// a copy of it. `None` if there is no retention slot.
     slot_log: Option<SlotLog>,
     /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
-    /// that followed each other within [`AWAITED`].
-    awaited: (Instant, u32),
+    /// that followed each other within [`SHUTDOWN_REQUESTS`].
+    report_requests: (Instant, u32),
 }
 
 impl Stream {
@@ -73,14 +73,14 @@ impl Stream {
             lineage,
             start,
             confirmed: start,
-            report_at: Instant::now() + REPORT,
-            came_at: Instant::now(),
-            rest_until: None,
+            report_at: Instant::now() + REPORT_INTERVAL,
+            received_at: Instant::now(),
+            pause_until: None,
             owes_report: false,
             complete: Some(start),
             is_for_all_nodes: false,
             slot_log: None,
-            awaited: (Instant::now(), 0),
+            report_requests: (Instant::now(), 0),
         }
     }
 
@@ -98,7 +98,8 @@ impl Stream {
         self
     }
 
-    /// Takes the messages that have arrived completely. Returns whether the batch is full.
+    /// Moves the messages that have arrived completely to the batch. Returns whether the batch is
+    /// full.
     fn drain(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<bool> {
         while batch.len() < BATCH {
             let advanced = self.channel.inbound.advance();
@@ -122,11 +123,11 @@ impl Stream {
             }
             (tag::COPY_DATA, Some((b'k', message))) => {
                 let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
-                let hurry = rest.get(8) == Some(&1);
+                let wants_report = rest.get(8) == Some(&1);
                 let end = LogPosition(u64::from_be_bytes(*end));
                 batch.push(LogMessage::Reached(end));
                 self.complete = self.complete.map(|complete| complete.max(end));
-                self.owes_report |= hurry;
+                self.owes_report |= wants_report;
             }
             (tag::ERROR_RESPONSE, _) => {
                 let error = ServerError::read(body);
@@ -144,13 +145,13 @@ impl Stream {
     }
 
     /// Returns an error if the server is shutting down and this stream confirms late. A server that
-    /// shuts down asks for the next report as soon as it has received one. A server that runs on
-    /// asks only after half of `wal_sender_timeout`.
-    fn leave_server_that_stops(&mut self) -> LogResult<()> {
-        let (last, count) = self.awaited;
-        let (soon, most) = AWAITED;
+    /// shuts down asks for the next report as soon as it has received one. Any other server asks
+    /// only after half of `wal_sender_timeout`.
+    fn end_if_shutting_down(&mut self) -> LogResult<()> {
+        let (last, count) = self.report_requests;
+        let (soon, most) = SHUTDOWN_REQUESTS;
         let count = if last.elapsed() < soon { count + 1 } else { 1 };
-        self.awaited = (Instant::now(), count);
+        self.report_requests = (Instant::now(), count);
         if self.is_for_all_nodes && count >= most {
             return Err(LogError::Unavailable("PostgreSQL is shutting down".into()));
         }
@@ -161,7 +162,7 @@ impl Stream {
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);
-        out.put_u32(4 + u32::from(STATUS));
+        out.put_u32(4 + u32::from(STATUS_LENGTH));
         out.put_u8(b'r');
         // The server releases the log up to the flushed position. The written position has no such
         // effect, so it may be later.
@@ -172,14 +173,14 @@ impl Stream {
         // The field is the client's clock, which PostgreSQL only displays.
         out.put_u64(0);
         out.put_u8(reply.into());
-        self.report_at = Instant::now() + REPORT;
+        self.report_at = Instant::now() + REPORT_INTERVAL;
     }
 
     async fn receive(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let before = batch.len();
         let owed = std::mem::take(&mut self.owes_report);
         if owed {
-            self.leave_server_that_stops()?;
+            self.end_if_shutting_down()?;
             self.report(false);
         }
         self.channel.resume_reads().map_err(outage)?;
@@ -194,16 +195,16 @@ impl Stream {
                 let gathers = if self.is_for_all_nodes {
                     ends_transaction(new)
                 } else {
-                    is_dense(new, now - self.came_at)
+                    is_dense(new, now - self.received_at)
                 };
-                self.rest_until = gathers.then_some(now + GATHER);
-                self.came_at = now;
+                self.pause_until = gathers.then_some(now + GATHER_INTERVAL);
+                self.received_at = now;
                 return Ok(());
             }
-            if let Some(until) = self.rest_until.filter(|until| *until > now) {
+            if let Some(until) = self.pause_until.filter(|until| *until > now) {
                 self.channel.pause(until).await.map_err(outage)?;
             }
-            self.rest_until = None;
+            self.pause_until = None;
             match self.channel.exchange(Some(self.report_at)).await {
                 Ok(()) | Err(ReadError::Deadline) => {}
                 Err(ReadError::Io(error)) => return Err(outage(error)),
@@ -249,13 +250,13 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
     }
 }
 
-/// Whether to pause reading, because more transactions will probably arrive soon. `pause` is the
-/// time between this read and the last. Never pauses inside a transaction, because PostgreSQL may
-/// be waiting until this client reads more.
-fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
+/// Whether to pause reading, because more transactions will probably arrive soon. `since_last` is
+/// the time between this read and the last. Never pauses inside a transaction, because PostgreSQL
+/// may be waiting until this client reads more.
+fn is_dense(messages: &[LogMessage], since_last: Duration) -> bool {
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;
-    messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
+    messages.last().is_some_and(is_end) && (since_last < soon || ends >= many)
 }
 
 /// Whether the last change among the messages ends a transaction. Messages that only report a

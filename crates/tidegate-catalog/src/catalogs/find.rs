@@ -109,8 +109,9 @@ impl CatalogCache {
         }
     }
 
-    /// Queries the keys of `first`, if it is given, and of other roles whose key is unknown or
-    /// stale. Stores the keys. So a change of roles costs one query instead of one for each role.
+    /// Queries and stores the keys of `first`, if it is given, and of other roles whose key is
+    /// unknown or stale. One query reads all these keys, so that a change of roles does not cost a
+    /// query for each role.
     pub(super) async fn query_keys(
         &self,
         database: &DatabaseName,
@@ -119,7 +120,7 @@ impl CatalogCache {
         options: &QueryOptions,
     ) -> Result<()> {
         if let Some(role) = first {
-            tenant.wait(role);
+            tenant.add_waiting(role);
         }
         let _guard = tenant.key_query_lock.lock().await;
         let now = self.now();
@@ -167,14 +168,14 @@ impl CatalogCache {
     async fn refresh(
         &self,
         before: Loaded,
-        who: (&DatabaseName, &RoleName),
+        (database, role): (&DatabaseName, &RoleName),
         name: &str,
         options: &QueryOptions,
     ) -> Result<Loaded> {
         let by = (&*self.executor, &self.intern);
-        let (loaded, new) = before.refresh(by, who, name, options).await?;
+        let (loaded, new) = before.refresh(by, (database, role), name, options).await?;
         for schema in &new {
-            log_renamed(who.0, schema);
+            log_renamed(database, schema);
         }
         Ok(loaded)
     }

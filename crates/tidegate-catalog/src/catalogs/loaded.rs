@@ -75,7 +75,7 @@ impl Loaded {
                     Some((digest, intern.part(database, digest, read)?))
                 }
             };
-            let part = part.ok_or(Error::Document)?;
+            let part = part.ok_or(Error::UnexpectedResult)?;
             relations.insert(row.version, part.clone());
             parts.push(part);
         }

@@ -83,7 +83,7 @@ pub struct CatalogCache {
 /// The result of one check of a watched database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchOutcome {
-    /// No definition and no role changed.
+    /// No change of a definition or a role was found, or no comparison was necessary.
     Same,
     /// A definition or a role changed. Stale schemas were reloaded, the most recently used first.
     /// If there were too many, the others are loaded when requests need them.
@@ -180,8 +180,10 @@ impl CatalogCache {
         self.reload(database, Comparison::Always, options).await
     }
 
-    /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster. The
-    /// caller must compare them with [`load::roles`] whenever they may have changed.
+    /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster.
+    /// When roles may have changed, the calling function must compare them with [`load::roles`]. If
+    /// roles were only added, it must call [`CatalogCache::roles_added`]; after any other change,
+    /// [`CatalogCache::watch`] for each database.
     ///
     /// # Errors
     ///

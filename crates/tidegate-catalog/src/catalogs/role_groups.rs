@@ -68,7 +68,7 @@ impl RoleGroups {
     }
 
     /// Adds a role to the next key query.
-    pub(super) fn wait(&mut self, role: &RoleName) {
+    pub(super) fn add_waiting(&mut self, role: &RoleName) {
         self.waiting.insert(role.clone());
     }
 

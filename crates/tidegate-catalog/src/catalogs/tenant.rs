@@ -85,7 +85,7 @@ impl DatabaseState {
         self.state.lock().visibility = visibility;
     }
 
-    /// Whether the state is current. The most recent comparison must be at most [`WATCH_TICKS`]
+    /// Whether the state is current. The most recent comparison must be less than [`WATCH_TICKS`]
     /// ticks old, and no definition may have been made through this node since then.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
@@ -136,7 +136,7 @@ impl DatabaseState {
     }
 
     /// Records that nothing has changed since the last comparison. Does nothing if the comparison
-    /// was more than [`WATCH_TICKS`] ticks ago.
+    /// was [`WATCH_TICKS`] or more ticks ago.
     pub(super) fn unchanged(&self, now: u64) {
         let mut state = self.state.lock();
         if now.saturating_sub(state.compared) < WATCH_TICKS {
@@ -197,9 +197,9 @@ impl DatabaseState {
         Some(Arc::clone(group))
     }
 
-    /// Adds a role to the next key query, as [`RoleGroups::wait`].
-    pub(super) fn wait(&self, role: &RoleName) {
-        self.state.lock().role_groups.wait(role);
+    /// Adds a role to the next key query, as [`RoleGroups::add_waiting`].
+    pub(super) fn add_waiting(&self, role: &RoleName) {
+        self.state.lock().role_groups.add_waiting(role);
     }
 
     /// The roles of the next key query, as [`RoleGroups::next_key_query`].

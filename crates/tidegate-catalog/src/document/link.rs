@@ -22,9 +22,9 @@ struct ForeignKeyLink<'a> {
 
 /// Adds the relationships of each relation.
 ///
-/// A foreign key becomes a relationship only if the role may read all columns of the key. But every
-/// foreign key between visible relations gets a name, so a name never means different foreign keys
-/// for different roles.
+/// A foreign key becomes a relationship only if the role may read all columns of the key. But names
+/// are chosen for all foreign keys between visible relations, also for those that become no
+/// relationship, so that a name does not mean different foreign keys for different roles.
 pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema) {
     let links = links(parts, schema);
     let mut forward: HashMap<RelationId, Vec<&ForeignKeyLink<'_>>> = HashMap::new();

@@ -64,7 +64,8 @@ impl<'a> TypeTree<'a> {
         self.build(oid, 0)
     }
 
-    /// Whether the type is a domain for which `is` holds, directly or through its base types.
+    /// Whether the type is a domain, and `is` returns true for it or for a domain that is its base
+    /// type, directly or indirectly.
     pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
         self.of_domain(name, |domain| is(domain).then_some(()))
             .is_some()
@@ -122,12 +123,12 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// Calls `tell` for a domain and then for its base types, and returns the first result that is
-    /// not `None`. Returns `None` for a type that is no domain.
+    /// Calls `get` for a domain, then for its base type if that is a domain too, and so on. Returns
+    /// the first result that is not `None`. Returns `None` for a type that is not a domain.
     fn of_domain<T>(
         &mut self,
         name: &TypeName,
-        tell: impl Fn(&TypeEntry) -> Option<T>,
+        get: impl Fn(&TypeEntry) -> Option<T>,
     ) -> Option<T> {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {
@@ -135,7 +136,7 @@ impl<'a> TypeTree<'a> {
             if !matches!(entry.kind, TypeEntryKind::Domain) {
                 return None;
             }
-            if let Some(reported) = tell(entry) {
+            if let Some(reported) = get(entry) {
                 return Some(reported);
             }
             let inner = entry.inner.as_ref();
@@ -153,12 +154,12 @@ impl<'a> TypeTree<'a> {
             return Ok(*oid);
         }
         let element = name.strip_suffix("[]");
-        let spelt = element.map_or_else(|| name.to_string(), |element| format!("_{element}"));
+        let type_name = element.map_or_else(|| name.to_string(), |element| format!("_{element}"));
         let found = (1..BUILT_IN)
             .filter_map(Type::from_oid)
-            .find(|known| known.name() == spelt)
+            .find(|known| known.name() == type_name)
             .map(|known| known.oid())
-            .or_else(|| self.names.get(&*spelt).copied())
+            .or_else(|| self.names.get(&*type_name).copied())
             .ok_or_else(|| Error::Malformed(format!("`{name}` is no type of the document")))?;
         self.names.insert(name.clone(), found);
         Ok(found)

@@ -26,7 +26,7 @@ pub struct ChangeMarker {
 /// The markers of a cluster's roles and of the definitions in its databases.
 #[derive(Clone, Debug)]
 pub struct ChangeMarkers {
-    /// The marker of roles, memberships, databases and settings of roles.
+    /// The marker of roles, memberships and databases, and of the settings of roles and databases.
     pub roles: ChangeMarker,
     databases: HashMap<String, String>,
 }
@@ -77,7 +77,7 @@ pub async fn change_markers(
     let [_, snapshot, counts] = rows
         .next()
         .and_then(|row| row.try_into().ok())
-        .ok_or(Error::Document)?;
+        .ok_or(Error::UnexpectedResult)?;
     let of_database = |row: Vec<String>| {
         let [database, _, counts] = row.try_into().ok()?;
         Some((database, counts))

@@ -32,7 +32,8 @@ static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// The state of the cluster's roles at the time of a comparison.
+/// What is remembered of the cluster's roles, and of the schema privileges in one database, to find
+/// out at the next comparison what has changed ([`RolesChange`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// A text that changes when a role or a membership changes.
@@ -82,14 +83,14 @@ pub async fn fingerprint(
     before: Option<&Roles>,
     options: &QueryOptions,
 ) -> Result<Fingerprint> {
-    let who = Principal::Catalog(database.clone());
-    let row = first_row(executor, who, &FINGERPRINT, before, options).await?;
+    let principal = Principal::Catalog(database.clone());
+    let row = first_row(executor, principal, &FINGERPRINT, before, options).await?;
     let [known, whole, newest, known_usage, usage, definitions] =
-        row.try_into().map_err(|_| Error::Document)?;
+        row.try_into().map_err(|_| Error::UnexpectedResult)?;
     let roles = Roles {
         whole,
         usage,
-        newest: newest.parse().map_err(|_| Error::Document)?,
+        newest: newest.parse().map_err(|_| Error::UnexpectedResult)?,
     };
     let change = compare(before, (&known, &known_usage), &roles);
     Ok(Fingerprint {
@@ -112,9 +113,9 @@ pub async fn definitions(
     before: &Roles,
     options: &QueryOptions,
 ) -> Result<Fingerprint> {
-    let who = Principal::Catalog(database.clone());
-    let row = first_row(executor, who, &DEFINITIONS, Some(before), options).await?;
-    let [known_usage, usage, definitions] = row.try_into().map_err(|_| Error::Document)?;
+    let principal = Principal::Catalog(database.clone());
+    let row = first_row(executor, principal, &DEFINITIONS, Some(before), options).await?;
+    let [known_usage, usage, definitions] = row.try_into().map_err(|_| Error::UnexpectedResult)?;
     let mut roles = Roles {
         usage,
         ..before.clone()
@@ -144,11 +145,11 @@ pub async fn roles(
     options: &QueryOptions,
 ) -> Result<(Roles, RolesChange)> {
     let row = first_row(executor, Principal::Control, &ROLES, before, options).await?;
-    let [known, whole, newest] = row.try_into().map_err(|_| Error::Document)?;
+    let [known, whole, newest] = row.try_into().map_err(|_| Error::UnexpectedResult)?;
     let roles = Roles {
         whole,
         usage: String::new(),
-        newest: newest.parse().map_err(|_| Error::Document)?,
+        newest: newest.parse().map_err(|_| Error::UnexpectedResult)?,
     };
     let change = compare(before, (&known, ""), &roles);
     Ok((roles, change))
@@ -156,7 +157,7 @@ pub async fn roles(
 
 async fn first_row(
     executor: &dyn Executor,
-    who: Principal,
+    principal: Principal,
     statement: &Arc<Statement>,
     before: Option<&Roles>,
     options: &QueryOptions,
@@ -165,8 +166,8 @@ async fn first_row(
         Some(before) => Parameter::Text(before.newest.to_string().into()),
         None => Parameter::Null,
     };
-    let rows = run(executor, who, statement, newest, options).await?;
-    rows.into_iter().next().ok_or(Error::Document)
+    let rows = run(executor, principal, statement, newest, options).await?;
+    rows.into_iter().next().ok_or(Error::UnexpectedResult)
 }
 
 /// Compares the state of the roles with `before`, the state at the previous comparison. `known` is

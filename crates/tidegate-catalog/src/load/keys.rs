@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 
 static KEYS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("keys.sql")));
 
-/// The key of a role.
+/// A role of a database with its cache key.
 #[derive(Debug)]
 pub(crate) struct RoleKey {
     pub(crate) role: RoleName,
     /// The OID of the role in `pg_roles`.
     pub(crate) number: u32,
-    /// A cache key: roles with equal keys see the same schemas until a definition changes.
+    /// The cache key. Roles with equal keys see the same schemas until a definition changes.
     pub(crate) key: String,
 }
 
@@ -33,16 +33,16 @@ pub(crate) async fn keys(
 ) -> Result<Vec<RoleKey>> {
     let names = array(roles);
     let value = |_: &str| Parameter::Text(names.as_str().into());
-    let who = Principal::Catalog(database.clone());
-    let rows = run(executor, who, &KEYS, value, options).await?;
+    let principal = Principal::Catalog(database.clone());
+    let rows = run(executor, principal, &KEYS, value, options).await?;
     rows.into_iter().map(read).collect()
 }
 
 fn read(row: Vec<String>) -> Result<RoleKey> {
-    let [role, number, key] = row.try_into().map_err(|_| Error::Document)?;
+    let [role, number, key] = row.try_into().map_err(|_| Error::UnexpectedResult)?;
     Ok(RoleKey {
         role: RoleName::new(role),
-        number: number.parse().map_err(|_| Error::Document)?,
+        number: number.parse().map_err(|_| Error::UnexpectedResult)?,
         key,
     })
 }

@@ -22,11 +22,11 @@ fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
-/// Runs a statement whose columns are text, and returns its rows. `value` returns the value of the placeholder with the
-/// given name.
+/// Runs a statement whose columns are text, and returns its rows. `value` returns the value of the
+/// placeholder with the given name.
 async fn run(
     executor: &dyn Executor,
-    who: Principal,
+    principal: Principal,
     statement: &Arc<Statement>,
     value: impl Fn(&str) -> Parameter,
     options: &QueryOptions,
@@ -36,7 +36,7 @@ async fn run(
     let statement = BoundStatement::with_values(Arc::clone(statement), values);
     let mut texts = TextRows::default();
     executor
-        .query(&who, &statement, options, &mut texts)
+        .query(&principal, &statement, options, &mut texts)
         .await?;
     Ok(texts.0)
 }

@@ -56,10 +56,10 @@ pub(crate) async fn relations(
         _ => schema.map_or(Parameter::Null, |schema| Parameter::Text(schema.into())),
     };
     let ask = |ask_views: &'static str| {
-        let who = Principal::Catalog(database.clone());
+        let principal = Principal::Catalog(database.clone());
         run(
             executor,
-            who,
+            principal,
             &RELATIONS,
             move |name| value(name, ask_views),
             options,
@@ -92,7 +92,7 @@ fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
     let mut relations = Vec::with_capacity(rows.len());
     for row in rows {
         let [name, version, types, document] =
-            <[String; 4]>::try_from(row).map_err(|_| Error::Document)?;
+            <[String; 4]>::try_from(row).map_err(|_| Error::UnexpectedResult)?;
         if version.is_empty() {
             let schema = SchemaRows {
                 types: document,
@@ -102,14 +102,14 @@ fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
             continue;
         }
         let relation = RelationRow {
-            version: version.parse().map_err(|_| Error::Document)?,
+            version: version.parse().map_err(|_| Error::UnexpectedResult)?,
             types,
             document: (!document.is_empty()).then_some(document),
         };
         relations.push((name, relation));
     }
     for (name, relation) in relations {
-        let schema = schemas.get_mut(&name).ok_or(Error::Document)?;
+        let schema = schemas.get_mut(&name).ok_or(Error::UnexpectedResult)?;
         schema.relations.push(relation);
     }
     Ok(schemas)

@@ -20,9 +20,9 @@ pub(crate) use type_name::{TypeNames, type_names};
 struct LastNumbers(HashMap<String, u32>);
 
 impl LastNumbers {
-    /// Calls `take` with the name, and then with the name and 2, 3 … appended, until `take` returns
-    /// true. Returns that name. Continues from the last number of the same name, so that many equal
-    /// names do not take quadratic time.
+    /// Calls `take` with the name, then with the name and 2, with the name and 3 and so on, until
+    /// `take` returns true. Returns the name that was taken. Continues from the last number of the
+    /// same name, so that many equal names do not take quadratic time.
     fn first_free(&mut self, name: &str, mut take: impl FnMut(&str) -> bool) -> String {
         if take(name) {
             return name.to_owned();

@@ -14,33 +14,33 @@ pub(super) struct RoleStatements {
 
 /// The statements that give `grantee` the level `access` on the table.
 pub(super) fn steps(
-    facts: &TablePrivileges,
+    table: &TablePrivileges,
     grantee: &str,
     access: Access,
 ) -> Result<Vec<RoleStatements>> {
-    let role = find(facts, grantee).ok_or(Error::Document)?;
-    if facts.owner == grantee {
+    let role = find(table, grantee).ok_or(Error::UnexpectedResult)?;
+    if table.owner == grantee {
         return Err(Error::OwnsTable);
     }
-    check_revocable(facts, role, access)?;
-    let mut steps = revocations(facts, role, access);
+    check_revocable(table, role, access)?;
+    let mut steps = revocations(table, role, access);
     if access == Access::None {
         return Ok(steps);
     }
     if !role.usage {
-        steps.push(usage(facts, role)?);
+        steps.push(usage(table, role)?);
     }
-    let grantor = grantor(facts, grantee, access)?;
+    let grantor = grantor(table, grantee, access)?;
     let mut statements = vec![format!(
         "GRANT {} ON TABLE {} TO {}",
         access.privileges().join(", "),
-        facts.relation,
+        table.relation,
         role.quoted
     )];
     if access == Access::Write {
         // Sequences of other owners are skipped, because the grantor may have no right to grant
         // privileges on them.
-        let own = facts.sequences.iter().filter(|s| s.owner == grantor);
+        let own = table.sequences.iter().filter(|s| s.owner == grantor);
         statements.extend(own.map(|sequence| {
             format!(
                 "GRANT USAGE, SELECT ON SEQUENCE {} TO {}",
@@ -57,7 +57,7 @@ pub(super) fn steps(
 
 /// Rejects a change after which the role would keep privileges from groups, from PUBLIC, or from
 /// grantors that the service cannot log in as.
-fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Result<()> {
+fn check_revocable(table: &TablePrivileges, role: &Role, access: Access) -> Result<()> {
     let kept = access.privileges();
     let excess = role.grants.iter().filter(|grant| {
         // [`Access::Write`] does not revoke privileges that exceed it, so they may remain.
@@ -66,7 +66,7 @@ fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Resu
     for grant in excess {
         let from = match &grant.through {
             Some(through) => format!("through {through}"),
-            None if find(facts, &grant.grantor).is_none() => format!("from {}", grant.grantor),
+            None if find(table, &grant.grantor).is_none() => format!("from {}", grant.grantor),
             None => continue,
         };
         return Err(Error::NotRevocable {
@@ -83,7 +83,7 @@ fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Resu
 /// revocation of the privileges on it. There are no statements for [`Access::Write`]. The table
 /// privileges are those that PostgreSQL reports and not a fixed list, so that privileges that only
 /// newer versions have are included.
-fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
+fn revocations(table: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();
     }
@@ -102,13 +102,13 @@ fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<Role
             statements: vec![format!(
                 "REVOKE {} ON TABLE {} FROM {}",
                 privileges.into_iter().collect::<Vec<_>>().join(", "),
-                facts.relation,
+                table.relation,
                 role.quoted
             )],
         })
         .collect();
-    let ours = |sequence: &&Sequence| find(facts, &sequence.owner).is_some();
-    for sequence in facts.sequences.iter().filter(ours) {
+    let ours = |sequence: &&Sequence| find(table, &sequence.owner).is_some();
+    for sequence in table.sequences.iter().filter(ours) {
         steps.push(RoleStatements {
             role: sequence.owner.clone(),
             statements: vec![format!(
@@ -120,40 +120,40 @@ fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<Role
     steps
 }
 
-fn usage(facts: &TablePrivileges, role: &Role) -> Result<RoleStatements> {
+fn usage(table: &TablePrivileges, role: &Role) -> Result<RoleStatements> {
     let gives = |role: &&Role| role.gives_usage;
-    let owner = find(facts, &facts.schema_owner);
-    let grantor = owner.or_else(|| facts.roles.iter().find(gives));
+    let owner = find(table, &table.schema_owner);
+    let grantor = owner.or_else(|| table.roles.iter().find(gives));
     let grantor = grantor.ok_or_else(|| Error::NoGrantor {
-        what: format!("USAGE on the schema {}", facts.schema),
-        owner: facts.schema_owner.clone(),
+        what: format!("USAGE on the schema {}", table.schema),
+        owner: table.schema_owner.clone(),
     })?;
     Ok(RoleStatements {
         role: grantor.name.clone(),
         statements: vec![format!(
             "GRANT USAGE ON SCHEMA {} TO {}",
-            facts.schema, role.quoted
+            table.schema, role.quoted
         )],
     })
 }
 
 /// The role that grants the privileges: the table's owner, or else a role with the grant option.
-fn grantor(facts: &TablePrivileges, grantee: &str, access: Access) -> Result<String> {
+fn grantor(table: &TablePrivileges, grantee: &str, access: Access) -> Result<String> {
     let gives = |role: &&Role| {
         let mut wanted = access.privileges().iter();
         role.name != grantee && wanted.all(|wanted| role.gives.iter().any(|given| given == wanted))
     };
-    let owner = find(facts, &facts.owner);
-    let grantor = owner.or_else(|| facts.roles.iter().find(gives));
+    let owner = find(table, &table.owner);
+    let grantor = owner.or_else(|| table.roles.iter().find(gives));
     let grantor = grantor.ok_or_else(|| Error::NoGrantor {
-        what: format!("{} on {}", access.privileges().join(", "), facts.relation),
-        owner: facts.owner.clone(),
+        what: format!("{} on {}", access.privileges().join(", "), table.relation),
+        owner: table.owner.clone(),
     })?;
     Ok(grantor.name.clone())
 }
 
-fn find<'f>(facts: &'f TablePrivileges, name: &str) -> Option<&'f Role> {
-    facts.roles.iter().find(|role| role.name == name)
+fn find<'f>(table: &'f TablePrivileges, name: &str) -> Option<&'f Role> {
+    table.roles.iter().find(|role| role.name == name)
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     /// A table of `shop` on which `shop/ann` got privileges from `shop` and `shop/bob`.
-    fn facts() -> TablePrivileges {
+    fn table() -> TablePrivileges {
         let grant = |grantor: &str, privilege: &str| serde_json::json!({"grantor": grantor, "through": null, "privilege": privilege});
         let role = |name: &str, grants: Vec<serde_json::Value>| {
             serde_json::json!({
@@ -179,16 +179,16 @@ mod tests {
             grant("shop/bob", "SELECT"),
             grant("shop/bob", "UPDATE"),
         ];
-        let facts = serde_json::json!({
+        let table = serde_json::json!({
             "relation": "public.orders", "schema": "public", "owner": "shop",
             "schema_owner": "shop", "sequences": [],
             "roles": [role("shop", vec![]), role("shop/ann", anns), role("shop/bob", vec![])],
         });
-        serde_json::from_value(facts).unwrap()
+        serde_json::from_value(table).unwrap()
     }
 
     fn statements(access: Access) -> Vec<(String, Vec<String>)> {
-        let steps = steps(&facts(), "shop/ann", access).unwrap();
+        let steps = steps(&table(), "shop/ann", access).unwrap();
         let reported = steps.into_iter().map(|step| (step.role, step.statements));
         reported.collect()
     }

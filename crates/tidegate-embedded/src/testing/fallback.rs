@@ -57,8 +57,8 @@ impl Archive {
         }
         let package = Package::for_this_platform()?;
         let folder = |name: &str| variable(name).map(PathBuf::from);
-        // Other users must not be able to write to the cache folder, because this process runs
-        // programs from it.
+        // There is no default in a folder such as `/tmp`, because this process runs programs from
+        // the cache folder, so other users must not be able to write to it.
         let of_user = folder("XDG_CACHE_HOME")
             .or_else(|| Some(folder("HOME")?.join(".cache")))
             .unwrap_or_else(|| PathBuf::from("/nonexistent"));

@@ -17,20 +17,20 @@ use tidegate_sql::{
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
 
-/// Sets an empty `search_path` until the end of the transaction, because PostgreSQL has printed the
-/// policies under an empty `search_path`.
+/// Sets an empty `search_path` until the end of the transaction. PostgreSQL printed the conditions
+/// of the policies under an empty `search_path`, and they must be parsed under the same.
 static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = "SELECT pg_catalog.set_config('search_path', '', true)";
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
 });
 
-/// The statement that judges row images. `:numbers` are the ids of the transactions that wrote the
-/// rows, `:table` and `:columns` are the quoted name and the column names of the table, and `:rows`
-/// is a JSON array of row images. The statement selects the numbers (from 1) of the images that
-/// pass the policies, separated by commas. It selects NULL if a transaction is not visible yet. It
-/// also selects NULL if the table now has other columns, because values would get into the wrong
-/// columns. In both cases the calling function tries again. After a change of columns, an attempt
-/// succeeds only after the policies have been read again.
+/// The statement that judges row images. `:transactions` are the ids of the transactions that wrote
+/// the rows, `:table` and `:columns` are the quoted name and the column names of the table, and
+/// `:rows` is a JSON array of row images. The statement selects the numbers (from 1) of the images
+/// that pass the policies, separated by commas. It selects NULL if a transaction is not visible
+/// yet. It also selects NULL if the table now has other columns, because values would get into the
+/// wrong columns. In both cases the calling function tries again. After a change of columns, an
+/// attempt succeeds only after the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     /// The text of the statement.
@@ -53,8 +53,9 @@ pub(super) struct JudgedCaller<'a> {
 }
 
 impl Judgement {
-    /// The statement for a table, given as its schema and name. `numbers` contains the number
-    /// (`attnum`) and the name of each column. Returns `None` if the condition cannot be parsed.
+    /// The statement for a table, given as its schema and name. `numbered_columns` contains the
+    /// number (`attnum`) and the name of each column. Returns `None` if the condition cannot be
+    /// parsed.
     ///
     /// The text contains the fingerprint of the table, so that a changed table gets a new prepared
     /// statement. This is needed because PostgreSQL does not plan a prepared statement again when
@@ -62,12 +63,15 @@ impl Judgement {
     pub(super) fn new(
         table: (&str, &str),
         fingerprint: &str,
-        numbers: &[(Box<str>, Box<str>)],
+        numbered_columns: &[(Box<str>, Box<str>)],
         condition: String,
     ) -> Option<Self> {
-        let text = format!("/* {fingerprint} */ {}", text(table, numbers, &condition));
+        let text = format!(
+            "/* {fingerprint} */ {}",
+            text(table, numbered_columns, &condition)
+        );
         let statement = Arc::new(Statement::around(&text, &condition).ok()?);
-        let columns = numbers.iter().map(|(_, name)| &**name);
+        let columns = numbered_columns.iter().map(|(_, name)| &**name);
         Some(Self {
             text,
             condition,
@@ -115,11 +119,15 @@ impl Judgement {
 
 /// The text of the statement. The alias of the rows is the table's name, because conditions may
 /// refer to the table by name.
-fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
+fn text(
+    (schema, name): (&str, &str),
+    numbered_columns: &[(Box<str>, Box<str>)],
+    condition: &str,
+) -> String {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");
-    for (_, column) in numbers {
+    for (_, column) in numbered_columns {
         // The result column for the row number needs a name that no column of the table has. If a
         // column's name starts with the chosen name, the column's name with an underscore appended
         // is chosen instead.

@@ -4,7 +4,7 @@
 //! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
 //! value the column must have in the rows that the member may see. So the value of a row in this
 //! column leads to the subscriptions that may see the row ([`crate::dispatch::index`]). PostgreSQL
-//! evaluates policies of other forms, separately for each member.
+//! evaluates policies of other forms.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 

@@ -84,7 +84,7 @@ pub(crate) const POLICIES: &str = "\
 /// the other values.
 pub(crate) const RELATION: usize = 0;
 /// The index of the policy's OID.
-pub(crate) const NUMBER: usize = 1;
+pub(crate) const OID: usize = 1;
 const PERMISSIVE: usize = 2;
 const CONDITION: usize = 3;
 const COLUMNS: usize = 4;

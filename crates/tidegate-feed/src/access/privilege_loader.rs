@@ -35,8 +35,8 @@ pub(crate) struct PrivilegeLoader {
     subscribe_timeout: Duration,
 }
 
-/// The requests that wait for a reply, by role and table. Each request is the channel through which
-/// it gets its reply.
+/// The requests that wait for a reply, by role and table. A request is represented by the channel
+/// for its reply.
 type PendingReplies = HashMap<RoleTable, Vec<oneshot::Sender<PrivilegeOutcome>>>;
 
 impl PrivilegeLoader {
@@ -123,8 +123,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Takes the requests for the next query. Drops a request if its `load` no longer waits for the
-    /// reply. Returns `None` if no request is left. The task must then end.
+    /// Removes and returns the requests for the next query. Drops a request if its `load` no longer
+    /// waits for the reply. Returns `None` if no request is left. The task must then end.
     fn next_batch(&self, database: &DatabaseName) -> Option<PendingReplies> {
         let mut waiting = self.waiting.lock();
         let all = waiting.get_mut(database)?;

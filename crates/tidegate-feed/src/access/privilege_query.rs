@@ -346,8 +346,7 @@ impl TableFacts<'_> {
     fn policy(&self, schema: &str, name: &str, of_role: &TextRow) -> RlsPolicy {
         let applicable = text(of_role, role::POLICIES);
         let applicable: Vec<&str> = applicable.split(',').collect();
-        let is_applicable =
-            |row: &&&TextRow| applicable.contains(&&*text(row, policy_query::NUMBER));
+        let is_applicable = |row: &&&TextRow| applicable.contains(&&*text(row, policy_query::OID));
         let policies = self
             .policies
             .iter()
@@ -355,8 +354,13 @@ impl TableFacts<'_> {
             .map(|row| policy_query::clause(row))
             .collect();
         let numbered = |row: &TextRow| (text(row, column::NUMBER), text(row, column::NAME));
-        let numbers: Vec<_> = self.columns.iter().map(numbered).collect();
-        RlsPolicy::new((schema, name), &self.fingerprint, policies, &numbers)
+        let numbered_columns: Vec<_> = self.columns.iter().map(numbered).collect();
+        RlsPolicy::new(
+            (schema, name),
+            &self.fingerprint,
+            policies,
+            &numbered_columns,
+        )
     }
 
     fn primary_key(&self) -> Arc<[Box<str>]> {

@@ -24,7 +24,7 @@ use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
 /// The maximum number of results that an evaluator caches for other subscriptions. When it has
-/// more, it drops the old results.
+/// more, it drops the results of all changes before the last one that was evaluated.
 const MAX_CACHED: usize = 4096;
 
 /// How long a cached result is used. A policy may depend on the time or on other tables, so a
@@ -37,8 +37,8 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// The property that all callers of this evaluator have in common besides the role: none, the
-    /// claims, or the identity.
+    /// What the callers who share this evaluator have in common besides the role: nothing, the
+    /// claims, or everything on which a policy can depend ([`Identity`]).
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,

@@ -28,18 +28,18 @@ pub(crate) struct RlsEvaluators {
 struct InUse {
     evaluators: HashMap<EvaluatorKey, Weak<RlsEvaluator>>,
     /// The permits of each role and table, which limit how many evaluators wait for PostgreSQL.
-    permits: HashMap<RoleTable, Weak<Semaphore>>,
+    permits: HashMap<DatabaseRoleTable, Weak<Semaphore>>,
     /// Unused evaluators are removed when there are this many evaluators.
     limit: usize,
 }
 
 /// A role of a database, and a table.
-type RoleTable = (DatabaseName, RoleName, u32);
+type DatabaseRoleTable = (DatabaseName, RoleName, u32);
 
 /// The key of a shared evaluator: callers with equal keys share an evaluator.
 #[derive(PartialEq, Eq, Hash)]
 struct EvaluatorKey {
-    role: RoleTable,
+    role: DatabaseRoleTable,
     caller: CallerKey,
 }
 
@@ -78,7 +78,7 @@ impl EvaluatorKey {
 }
 
 impl InUse {
-    fn permits(&mut self, role: &RoleTable) -> Arc<Semaphore> {
+    fn permits(&mut self, role: &DatabaseRoleTable) -> Arc<Semaphore> {
         if let Some(permits) = self.permits.get(role).and_then(Weak::upgrade) {
             return permits;
         }

@@ -74,13 +74,13 @@ pub(crate) struct PolicyClause {
 impl RlsPolicy {
     /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
     /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is the
-    /// schema and the name of the table, and `fingerprint` is the table's fingerprint. `numbers`
-    /// contains the number (`attnum`) and the name of each column.
+    /// schema and the name of the table, and `fingerprint` is the table's fingerprint.
+    /// `numbered_columns` contains the number (`attnum`) and the name of each column.
     pub(crate) fn new(
         table: (&str, &str),
         fingerprint: &str,
         policies: Vec<PolicyClause>,
-        numbers: &[(Box<str>, Box<str>)],
+        numbered_columns: &[(Box<str>, Box<str>)],
     ) -> Self {
         let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
         let equality = |policy: &PolicyClause| {
@@ -97,7 +97,9 @@ impl RlsPolicy {
                 columns = None;
             }
             for number in policy.columns.split(',') {
-                let named = numbers.iter().find(|(known, _)| &**known == number);
+                let named = numbered_columns
+                    .iter()
+                    .find(|(known, _)| &**known == number);
                 if let (Some(columns), Some((_, name))) = (&mut columns, named) {
                     columns.push(name.clone());
                 }
@@ -111,7 +113,7 @@ impl RlsPolicy {
         }
         let denies_all = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
-        let judgement = || Judgement::new(table, fingerprint, numbers, condition);
+        let judgement = || Judgement::new(table, fingerprint, numbered_columns, condition);
         Self {
             judgement: if denies_all { None } else { judgement() },
             caller,

@@ -78,9 +78,8 @@ impl Feed {
         }
     }
 
-    /// Subscribes a connection to the changes of a table. On return, the connection's queue
-    /// contains [`crate::Item::Acknowledged`] for the subscription, and every later commit will be
-    /// delivered.
+    /// Subscribes a connection to the changes of a table. On return, [`crate::Item::Acknowledged`]
+    /// has been pushed to the connection's queue, and every later commit will be delivered.
     ///
     /// # Errors
     ///

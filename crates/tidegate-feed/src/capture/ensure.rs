@@ -37,7 +37,7 @@ pub(crate) async fn ensure_captured(
 /// new subscription begins after the gap.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {
-        let is_sufficient = !capture.stale && capture.demand == joined(capture.demand, demand);
+        let is_sufficient = !capture.stale && capture.demand == union(capture.demand, demand);
         is_sufficient.then(|| {
             capture.last_used = Instant::now();
             capture.captured
@@ -68,7 +68,7 @@ async fn capture_exclusively(
         return Ok(captured);
     }
     if let Some(known) = database.captures.get(demand.relation) {
-        return extend(database, known, joined(known.demand, demand)).await;
+        return extend(database, known, union(known.demand, demand)).await;
     }
     let captured = database.log.capture(&database.name, &demand).await?;
     database.captures.insert(TableCapture {
@@ -103,7 +103,7 @@ async fn extend(
 }
 
 /// The union of two demands for the same table, with the timeout of the second demand.
-fn joined(known: Demand, demand: Demand) -> Demand {
+fn union(known: Demand, demand: Demand) -> Demand {
     Demand {
         changes: demand.changes || known.changes,
         old_rows: demand.old_rows || known.old_rows,

@@ -74,7 +74,7 @@ struct LastHealth {
     /// The position since which the table was captured.
     since: LogPosition,
     /// The marks of the capture; see [`CaptureHealth`].
-    evidence: Vec<Box<str>>,
+    marks: Vec<Box<str>>,
 }
 
 /// The health of a table's capture, which is a row of
@@ -94,21 +94,21 @@ struct CaptureHealth {
 
 impl CaptureHealth {
     fn read(row: &TextRow) -> Option<Self> {
-        let evidence = |at| {
-            let evidence = text(row, at);
-            let evidence = evidence.split(',').filter(|word| !word.is_empty());
-            evidence.map(Into::into).collect()
+        let marks = |at| {
+            let marks = text(row, at);
+            let marks = marks.split(',').filter(|mark| !mark.is_empty());
+            marks.map(Into::into).collect()
         };
         Some(Self {
             table: text(row, 0).parse().ok()?,
-            inserts: evidence(1),
-            changes: evidence(2),
+            inserts: marks(1),
+            changes: marks(2),
             accepts_writes: is_true(row, 3),
         })
     }
 
     /// The marks of the capture of the kinds of changes that `demand` requires.
-    fn evidence(&self, demand: &Demand) -> &[Box<str>] {
+    fn marks(&self, demand: &Demand) -> &[Box<str>] {
         if demand.changes {
             &self.changes
         } else {
@@ -134,7 +134,7 @@ impl HealthWatch {
         {
             let table = health.table;
             let fault = match captures.get(&table) {
-                Some(capture) => self.fault(capture, &health),
+                Some(capture) => self.compare_health(capture, &health),
                 // No client of this node subscribes to the table, but writes to it must not be
                 // rejected either.
                 None => (!health.accepts_writes).then_some(CaptureFault::RejectsWrites),
@@ -155,24 +155,27 @@ impl HealthWatch {
     /// Compares the health of a capture with its health at the previous poll. Returns the fault to
     /// repair; `None` if there is none. If changes may be missing, marks the capture as stale and
     /// removes the stored health. Otherwise stores the new health.
-    fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
+    fn compare_health(
+        &mut self,
+        capture: &TableCapture,
+        health: &CaptureHealth,
+    ) -> Option<CaptureFault> {
         let demand = &capture.demand;
-        let evidence = health.evidence(demand);
+        let marks = health.marks(demand);
         let (changes, since) = (demand.changes, capture.captured.since);
         let last = self.last_health.get(&health.table);
         let last = last.filter(|last| (last.changes, last.since) == (changes, since));
-        let stays =
-            last.is_none_or(|last| last.evidence.iter().any(|word| evidence.contains(word)));
-        if capture.stale || evidence.is_empty() || !stays {
+        let stays = last.is_none_or(|last| last.marks.iter().any(|mark| marks.contains(mark)));
+        if capture.stale || marks.is_empty() || !stays {
             self.database.captures.mark_stale(health.table, since);
             self.last_health.remove(&health.table);
             return Some(CaptureFault::Missing);
         }
-        let evidence = evidence.to_vec();
+        let marks = marks.to_vec();
         let last = LastHealth {
             changes,
             since,
-            evidence,
+            marks,
         };
         self.last_health.insert(health.table, last);
         (!health.accepts_writes).then_some(CaptureFault::RejectsWrites)
@@ -198,7 +201,7 @@ pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapt
     };
     let mut healths = rows.iter().filter_map(CaptureHealth::read);
     let health = healths.find(|health| health.table == table);
-    health.is_some_and(|health| health.evidence(&capture.demand).is_empty())
+    health.is_some_and(|health| health.marks(&capture.demand).is_empty())
 }
 
 /// Captures a table again. If that fails, the next poll tries again.
@@ -228,7 +231,7 @@ async fn recapture(
     let _table_lock = table_lock.lock().await;
     let _shared = database.captures.lock.read().await;
     let Some(known) = database.captures.get(table) else {
-        return repair_replica_identity(database, table, fault).await;
+        return unblock_writes(database, table, fault).await;
     };
     if fault == CaptureFault::Missing && !known.stale {
         // A subscription has captured the table again in the meantime.
@@ -239,9 +242,10 @@ async fn recapture(
         .map(drop)
 }
 
-/// Restores the replica identity of a table to which only clients of other nodes subscribe. Errors
-/// are ignored, except [`LogError::Gone`].
-async fn repair_replica_identity(
+/// Makes PostgreSQL accept writes again to a table to which only clients of other nodes subscribe.
+/// The capture sets the table's replica identity to FULL, or removes the table from the publication
+/// if that fails. Errors are ignored, except [`LogError::Gone`].
+async fn unblock_writes(
     database: &DatabaseFeed,
     table: u32,
     fault: CaptureFault,

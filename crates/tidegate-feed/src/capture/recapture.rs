@@ -21,8 +21,10 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // `captured.since` can be later than before for two reasons. The table was released in the
-    // meantime, which is a gap. Or more kinds of changes are captured now, which is no gap.
+    // `captured.since` can be later than `known.captured.since` without a gap only because more
+    // kinds of changes are captured now. Otherwise changes may be missing: for example, the table
+    // was released, its partitions changed, or another change log was opened
+    // ([`Captures::reset_positions`]).
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
@@ -53,8 +55,8 @@ pub(crate) async fn recapture_table(
 }
 
 /// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
-/// reached it, to the subscriptions that began before the gap. Runs until it is aborted. This
-/// function must not wait for the locks of captures: a new stream holds them while it captures
+/// reached it, to the subscriptions that began before the end of the gap. Runs until it is aborted.
+/// This function must not wait for the locks of captures: a new stream holds them while it captures
 /// tables, and reaches its first position only afterwards.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {

@@ -16,6 +16,7 @@ pub(crate) struct TableCapture {
     /// The position since which the table has been captured. Unlike `captured.since`, it stays the
     /// same when a repair captures the table again.
     pub(crate) first_captured: LogPosition,
+    /// When the table was most recently captured for a subscription, or found to have one.
     pub(crate) last_used: Instant,
     /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,
@@ -98,9 +99,9 @@ impl Captures {
     }
 
     /// Records that changes from before `captured` may be missing. This gap is reported when the
-    /// stream has reached it. If a gap of the table is already pending, the new gap is reported
-    /// after it. The new gap does not replace the pending gap, because a table that keeps becoming
-    /// stale would then never get a report. A third gap replaces the second.
+    /// stream has reached the barrier of `captured`. If a gap of the table is already pending, the
+    /// new gap is reported after it. The new gap does not replace the pending gap, because a table
+    /// that keeps becoming stale would then never get a report. A third gap replaces the second.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         self.update(relation, |capture| {

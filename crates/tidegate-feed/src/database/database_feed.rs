@@ -42,8 +42,8 @@ pub(crate) struct DatabaseFeed {
     /// The result of the most recent poll of the catalog.
     pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// When the database was most recently found to have a subscription, or an attempt to subscribe
-    /// ended.
+    /// When the database was most recently found to have a subscription, or when an attempt to
+    /// subscribe ended.
     pub(crate) last_used: Mutex<Instant>,
     subscriber_ids: AtomicU64,
     /// How many subscriptions are being started.

@@ -14,8 +14,8 @@ use crate::decode::type_lookup;
 /// The OID of an enum, and one of its labels.
 pub(crate) type EnumLabel = (u32, Box<[u8]>);
 
-/// Types by OID. A task that looks up types takes the whole map, which is immutable. An update
-/// replaces the map.
+/// Types by OID. A task that looks up types gets a reference to the whole map, which never changes.
+/// An update stores a new map.
 #[derive(Default)]
 pub(crate) struct TypeCache {
     types: Mutex<Arc<HashMap<u32, Type>>>,

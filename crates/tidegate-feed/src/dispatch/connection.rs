@@ -27,8 +27,8 @@ pub(crate) struct ConnectionSubscriber {
     /// While the subscription is not live, only changes after this position are delivered. The
     /// subscription has already received earlier changes, or began after them.
     pub(crate) since: EventPosition,
-    /// Gaps that end before this position are not reported to the subscription, because it already
-    /// got a report of them or began after them.
+    /// Gaps that end at or before this position are not reported to the subscription, because it
+    /// already got a report of them or began after them.
     pub(crate) complete_from: EventPosition,
     /// The reason for a gap that is to be reported when the replay has ended; `None` without a gap.
     pub(crate) missed: Option<Resync>,

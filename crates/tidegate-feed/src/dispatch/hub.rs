@@ -79,8 +79,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Some changes before the start may not have been dispatched. A subscription that resumes
-        // at an earlier position therefore reads them from the change log.
+        // Some changes before the start may not have been dispatched. With this `last_change`, a
+        // subscription that resumes at an earlier position reads the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }
@@ -286,8 +286,9 @@ impl Hub {
         lagging
     }
 
-    /// Makes the live reader push changes to a subscription. Ends the subscription if it does not
-    /// fit the schema of its table.
+    /// Makes the live reader push changes to a subscription. If the subscription does not fit the
+    /// schema of its table, the schema is removed. The next description of the table in the change
+    /// log then decides whether the subscription can continue.
     pub(crate) fn make_live(&mut self, subscriber: &Arc<Subscriber>) {
         let connection = self.connections.get_mut(&subscriber.sender.connection_id());
         if let Some(member) = connection.and_then(|connection| connection.member(subscriber.id)) {

@@ -70,7 +70,7 @@ impl EqualityIndex {
         let Some(key) = self.reader.read(filter_value(value)).ok()? else {
             return Some(&[]);
         };
-        if !key.is_placed() {
+        if !key.is_comparable() {
             return None;
         }
         // The annotation shortens the lifetime of the map's keys, so that a borrowed key can be

@@ -1,5 +1,5 @@
-//! The row filters of subscriptions: filters of the where language that are bound to the schema of
-//! a table at a position of the change log.
+//! The row filters of subscriptions: `where` conditions that are evaluated on the row images of the
+//! change log.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use crate::event::cursor::EventPosition;
 const MAX_SCANNED: usize = 8192;
 /// The maximum number of changes that one read returns.
 const MAX_CHANGES: usize = 256;
-/// The maximum bytes of the changes that one read returns. Only the last of these changes may
-/// exceed the maximum.
+/// The maximum total size, in bytes, of the changes that one read returns. The change that exceeds
+/// it is still returned, as the last one.
 const MAX_BYTES: usize = 2 << 20;
 
 /// The most recent changes, in order. When they exceed the limit on bytes, the ring drops the

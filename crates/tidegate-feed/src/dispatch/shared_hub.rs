@@ -44,7 +44,7 @@ impl SharedHub {
         self.0.lock().dispatch(change)
     }
 
-    /// Reports that changes of a table may be missing if they are before a position; see
+    /// Reports that changes of a table before a position may be missing; see
     /// [`Hub::report_missed`].
     pub(crate) fn report_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
         let before = EventPosition::before(before);

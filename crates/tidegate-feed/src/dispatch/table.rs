@@ -53,8 +53,8 @@ const MAX_TRUNCATIONS: usize = 64;
 /// An encoder that subscriptions with equal selections share.
 struct SharedEncoder {
     selection: Arc<Selection>,
-    /// How many live subscriptions use the encoder. The index of an encoder without users is
-    /// reused.
+    /// How many live subscriptions use the encoder. If none does, its place in
+    /// [`TableSubscribers::encoders`] is reused for another encoder.
     users: usize,
     /// The encoder; `None` while the schema of the table is unknown.
     encoder: Option<RowEncoder>,

@@ -1,5 +1,5 @@
-//! Delivers changes as fast as a connection takes them: evaluates changes, lets PostgreSQL apply
-//! policies, and waits for room in the queue.
+//! Delivers changes at the pace at which a connection reads them: evaluates changes, lets
+//! PostgreSQL apply policies, and waits for room in the queue.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -110,10 +110,10 @@ async fn recheck(
     }
 }
 
-/// Reads the privileges and policies of all subscriptions to a table again, because the change log
-/// has described the table again. The calling function must not dispatch a later change before this
-/// function returns. The reason is that policies may have changed, or that columns were renamed, so
-/// that the known privileges belong to other columns.
+/// Called when the change log has described a table again. Reads the privileges and policies of the
+/// subscriptions to the table again, unless the table is unchanged. The calling function must not
+/// dispatch a later change before this function returns. The reason is that policies may have
+/// changed, or that columns were renamed, so that the known privileges belong to other columns.
 ///
 /// Returns the names of the primary key's columns; `None` if the table has no subscriptions or the
 /// names could not be read.
@@ -223,7 +223,7 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
     primary_key
 }
 
-/// Privileges with new policies, and the evaluators that must be updated with them.
+/// Privileges that were read again, and the evaluators that must be updated with their policies.
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
 /// Applies new privileges to the subscriptions of a role to a table, and ends those that the

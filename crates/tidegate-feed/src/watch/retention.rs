@@ -58,7 +58,8 @@ pub(crate) async fn watch(
     }
 }
 
-/// Releases tables that have had no subscription for the idle timeout.
+/// Ends the capture of tables to which there has been no subscription on this node for at least
+/// [`crate::FeedSettings::idle_timeout`]; see [`tidegate_changelog::ChangeLog::release`].
 async fn release_unused(database: &DatabaseFeed) {
     let idle_timeout = database.settings.idle_timeout;
     let is_used = |capture: &TableCapture| capture.last_used.elapsed() < idle_timeout;

@@ -100,8 +100,8 @@ impl<'a> Lexer<'a> {
         Ok(ConditionTokenKind::Symbol(symbol))
     }
 
-    /// Reads a text in quotes; `mark` is the quote character. A doubled quote in the text means
-    /// one.
+    /// Reads a text in quotes; `mark` is the quote character. Two in a row stand for one in the
+    /// text.
     fn quoted(&mut self, mark: char) -> Result<String> {
         let unclosed = self.error(format!("the {mark} is never closed"));
         self.take(1);

@@ -1,4 +1,5 @@
-//! Values in a form in which a plain comparison of numbers or bytes gives PostgreSQL's result.
+//! Values in a form in which a plain comparison of numbers or bytes has the same result as
+//! PostgreSQL's comparison of the values.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ pub(super) enum Datum<'a> {
     Bytes(Cow<'a, [u8]>),
     /// An enum label that is not among the known labels: it is newer than the schema, or a known
     /// label was renamed.
-    Unplaced(Cow<'a, [u8]>),
+    UnknownLabel(Cow<'a, [u8]>),
 }
 
 impl Datum<'_> {
@@ -20,7 +21,7 @@ impl Datum<'_> {
             Self::Int(number) => Datum::Int(number),
             Self::Wide(number) => Datum::Wide(number),
             Self::Bytes(bytes) => Datum::Bytes(Cow::Owned(bytes.into_owned())),
-            Self::Unplaced(bytes) => Datum::Unplaced(Cow::Owned(bytes.into_owned())),
+            Self::UnknownLabel(bytes) => Datum::UnknownLabel(Cow::Owned(bytes.into_owned())),
         }
     }
 

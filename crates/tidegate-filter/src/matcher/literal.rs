@@ -40,7 +40,9 @@ pub(super) fn read(
             scalar.text(text.as_bytes())
         }
         Scalar::Enum(..) => match scalar.text(text.as_bytes()) {
-            Some(Datum::Unplaced(_)) => return Err(invalid(r#type, place, "no label of the enum")),
+            Some(Datum::UnknownLabel(_)) => {
+                return Err(invalid(r#type, place, "no label of the enum"));
+            }
             label => label,
         },
         Scalar::Bool => boolean(trimmed).map(|value| Datum::Int(value.into())),

@@ -25,7 +25,8 @@ use self::pattern::Pattern;
 use self::scalar::{Malformed, Scalar};
 use crate::operator::Operator;
 
-/// A filter compiled for row images. Its result is the one that PostgreSQL would find.
+/// A filter compiled for row images. Its result equals that of PostgreSQL, unless it is
+/// [`Truth::Undecided`].
 ///
 /// [`Matcher::compile`] creates a matcher for each subscription.
 #[derive(Clone, Debug)]
@@ -254,7 +255,7 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Tru
     let order = match operator {
         // The label in the row is newer than the schema, and may be a new name of the label in the
         // filter.
-        _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
+        _ if matches!(found, Datum::UnknownLabel(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),
         _ => found.cmp(value),
@@ -269,7 +270,7 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Tru
 
 impl List {
     fn evaluate(&self, found: &Datum<'_>) -> Truth {
-        if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
+        if matches!(found, Datum::UnknownLabel(_)) && !self.values.is_empty() {
             return Truth::Undecided;
         }
         // The annotation shortens the lifetime of the stored values to that of the row, as

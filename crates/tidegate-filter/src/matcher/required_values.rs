@@ -27,8 +27,8 @@ pub struct ComparableKey<'a>(Datum<'a>);
 impl ComparableKey<'_> {
     /// Whether the value can be compared for equality. An enum label that the schema does not have
     /// cannot be compared.
-    pub fn is_placed(&self) -> bool {
-        !matches!(self.0, Datum::Unplaced(_))
+    pub fn is_comparable(&self) -> bool {
+        !matches!(self.0, Datum::UnknownLabel(_))
     }
 }
 
@@ -84,17 +84,17 @@ fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
     let mut shared = collect_required(first);
     for node in rest {
         let others = collect_required(node);
-        shared.retain_mut(|pin| {
-            let Some(other) = others.iter().find(|other| other.column == pin.column) else {
+        shared.retain_mut(|required| {
+            let Some(other) = others.iter().find(|other| other.column == required.column) else {
                 return false;
             };
-            pin.keys.extend(other.keys.iter().cloned());
+            required.keys.extend(other.keys.iter().cloned());
             true
         });
     }
-    for pin in &mut shared {
+    for required in &mut shared {
         let mut known = std::collections::HashSet::new();
-        pin.keys.retain(|key| known.insert(key.clone()));
+        required.keys.retain(|key| known.insert(key.clone()));
     }
     shared
 }

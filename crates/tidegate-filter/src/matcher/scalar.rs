@@ -140,7 +140,7 @@ impl Scalar {
                     |labels: &[String]| labels.iter().position(|label| label.as_bytes() == raw);
                 match place(labels).or_else(|| place(former)) {
                     Some(place) => Datum::Int(i64::try_from(place).ok()?),
-                    None => Datum::Unplaced(Cow::Borrowed(raw)),
+                    None => Datum::UnknownLabel(Cow::Borrowed(raw)),
                 }
             }
         })

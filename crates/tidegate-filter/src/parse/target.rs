@@ -112,7 +112,7 @@ impl ComparedColumn<'_> {
 
     /// The error for an object without members, or for a composite value that lacks an attribute.
     fn missing(&self, path: &Path<'_>) -> Error {
-        Error::MissingOperator {
+        Error::IncompleteObject {
             place: path.to_string(),
             expected: self.expected(),
         }

@@ -1,5 +1,5 @@
-//! Checks whether a value can be compared with a column. Values that are certainly invalid are
-//! rejected here; PostgreSQL rejects the others.
+//! Checks whether a value can be compared with a column. Not every invalid value is found here.
+//! PostgreSQL rejects the others when the statement runs.
 
 use bytes::BytesMut;
 use tidegate_catalog::model::Column;

@@ -29,10 +29,11 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
     &relation.aggregate_types[1 + function]
 }
 
-/// The columns by which rows can be grouped, each with the name of the field that returns its value
-/// for a group. This is the name of the column's own field. If `count` or an aggregate function has
-/// this name, `_` is appended until no column has the resulting name. Geometric values cannot be
-/// grouped.
+/// The columns for which the type of groups has a field, each with the name of that field. The name
+/// is that of the column's own field. If `count` or an aggregate function has this name, `_` is
+/// appended until no column has the resulting name. Geometric columns are left out, because rows
+/// cannot be grouped by them. Other columns that `groupBy` rejects, such as those of type `json`,
+/// have a field.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");

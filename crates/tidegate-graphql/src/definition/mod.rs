@@ -113,7 +113,8 @@ pub(crate) struct TypeReference<'s> {
     pub list: bool,
     /// Whether the elements of the list are non-null.
     pub elements_not_null: bool,
-    /// Whether the value is non-null. If the value is a list, this says nothing about its elements.
+    /// Whether the value is non-null. If it is a list, its elements may still be null: see
+    /// `elements_not_null`.
     pub not_null: bool,
 }
 

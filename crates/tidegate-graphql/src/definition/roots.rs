@@ -11,7 +11,7 @@ use super::{
     with_placeholder,
 };
 
-/// The meaning of a root field.
+/// The kind of a root field, and the relation that the field reads, writes or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// The field `get<T>`.
@@ -121,17 +121,17 @@ impl Roots {
         roots
     }
 
-    /// The meaning of a field of the type `Query`; `None` for an unknown field.
+    /// The kind and relation of a field of the type `Query`; `None` for an unknown field.
     pub(crate) fn query(&self, field: &str) -> Option<Root> {
         self.query.get(field).copied()
     }
 
-    /// The meaning of a field of the type `Mutation`; `None` for an unknown field.
+    /// The kind and relation of a field of the type `Mutation`; `None` for an unknown field.
     pub(crate) fn mutation(&self, field: &str) -> Option<Root> {
         self.mutation.get(field).copied()
     }
 
-    /// The meaning of a field of the type `Subscription`; `None` for an unknown field.
+    /// The kind and relation of a field of the type `Subscription`; `None` for an unknown field.
     pub(crate) fn subscription(&self, field: &str) -> Option<Root> {
         self.subscription.get(field).copied()
     }
@@ -147,7 +147,7 @@ impl Roots {
         with_placeholder(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// Of the root type of a kind of operation, the fields whose names are in `names`.
+    /// Those fields of the root type of `kind` whose names are in `names`.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,

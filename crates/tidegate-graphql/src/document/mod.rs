@@ -166,16 +166,18 @@ pub(crate) enum Value {
 impl Value {
     /// Calls `visit` with the name of each variable that the literal contains.
     pub(crate) fn variables(&self, visit: &mut impl FnMut(&str)) {
-        self.places(&mut |name, _| visit(name));
+        self.visit_variables(&mut |name, _| visit(name));
     }
 
     /// Calls `visit` for each variable that the literal contains, with the name of the variable and
     /// the [`Value::Variable`] itself.
-    pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
+    pub(crate) fn visit_variables(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
             Self::Variable(name) => visit(name, self),
-            Self::List(items) => items.iter().for_each(|item| item.places(visit)),
-            Self::Object(members) => members.iter().for_each(|(_, value)| value.places(visit)),
+            Self::List(items) => items.iter().for_each(|item| item.visit_variables(visit)),
+            Self::Object(members) => members
+                .iter()
+                .for_each(|(_, value)| value.visit_variables(visit)),
             _ => {}
         }
     }

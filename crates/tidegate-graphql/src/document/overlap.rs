@@ -37,7 +37,8 @@ struct Check<'d> {
 /// document first mentions the keys.
 #[derive(Default)]
 struct SiblingFields<'d> {
-    places: HashMap<&'d str, usize>,
+    /// For each response key, the index in `groups`.
+    group_of_key: HashMap<&'d str, usize>,
     groups: Vec<Vec<&'d Field>>,
     /// The fragments whose fields are already included.
     seen: HashSet<usize>,
@@ -49,7 +50,7 @@ impl<'d> SiblingFields<'d> {
             match part {
                 Selection::Field(field) => {
                     let next = self.groups.len();
-                    let at = *self.places.entry(&field.key).or_insert(next);
+                    let at = *self.group_of_key.entry(&field.key).or_insert(next);
                     if at == next {
                         self.groups.push(Vec::new());
                     }

@@ -54,15 +54,15 @@ impl<'r> Request<'r> {
                 }
             }
         }
-        let trace = (share_plans && templates.should_make()).then_some(self.trace);
-        let lowered = self.lower(errors, trace)?;
+        let variable_uses = (share_plans && templates.should_make()).then_some(self.variable_uses);
+        let lowered = self.lower(errors, variable_uses)?;
         let new = if together { Plan::new } else { Plan::separate };
         let plan = new(schema, lowered.planned, limits);
         let plan = plan.map_err(|error| self.of_plan(error))?;
-        let conditions = trace.and_then(|trace| {
-            trace.finish(self.collect.document, self.operation);
+        let conditions = variable_uses.and_then(|variable_uses| {
+            variable_uses.finish(self.collect.document, self.operation);
             let is_whole = errors.is_empty() && lowered.introspections.is_empty();
-            let conditions = || TemplateConditions::of(self.operation, variables, trace);
+            let conditions = || TemplateConditions::of(self.operation, variables, variable_uses);
             is_whole.then(conditions).flatten()
         });
         Ok(Planned {
@@ -72,9 +72,9 @@ impl<'r> Request<'r> {
         })
     }
 
-    /// Makes and caches a template from a plan, if `conditions` is given. The statements of the
-    /// plan must have run.
-    pub(super) fn share(&self, conditions: Option<TemplateConditions>, plan: &Plan<'_>) {
+    /// Makes a template from a plan and caches it. Does nothing if `conditions` is `None`. The
+    /// statements of the plan must have run.
+    pub(super) fn cache_template(&self, conditions: Option<TemplateConditions>, plan: &Plan<'_>) {
         if let Some(conditions) = conditions
             && let Some(template) = plan.template()
         {
@@ -86,7 +86,7 @@ impl<'r> Request<'r> {
     fn lower(
         &self,
         errors: &mut FieldErrors,
-        trace: Option<&'r VariableUses>,
+        variable_uses: Option<&'r VariableUses>,
     ) -> Result<Lowered<'r>, ExecutionFailure> {
         let lowerer = Lowerer {
             schema: self.api.schema(),
@@ -94,7 +94,7 @@ impl<'r> Request<'r> {
             collect: self.collect,
             variables: self.collect.variables,
             introspect: self.api,
-            trace,
+            variable_uses,
         };
         let made = lower::lower(lowerer, self.operation, self.api.limits(), errors);
         made.map_err(|error| {

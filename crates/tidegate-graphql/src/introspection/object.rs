@@ -68,8 +68,8 @@ impl<'o> Object<'o> {
         Self::named(&of.name, types)
     }
 
-    /// Appends a member if it is a scalar or a list of scalars. Otherwise returns the objects that
-    /// the member contains, and appends nothing.
+    /// Appends the value of a member if it is null, a scalar or a list of scalars. Otherwise
+    /// returns the objects that the member contains, and appends nothing.
     pub(super) fn member(
         &self,
         node: &IntrospectionNode,

@@ -34,7 +34,7 @@ pub(crate) struct Lowerer<'d> {
     pub introspect: &'d dyn Introspector,
     /// Records which variables become parameters of statements; `None` if no template is to be
     /// made.
-    pub trace: Option<&'d VariableUses>,
+    pub variable_uses: Option<&'d VariableUses>,
 }
 
 /// An operation on tables, and the introspection texts that are inserted into its response.
@@ -156,7 +156,7 @@ impl<'d> Lowerer<'d> {
     fn list(&self, relation: RelationId, group: &CollectedField<'d>) -> Result<List, Error> {
         let filter = self.rows(relation, group.field)?;
         Ok(List {
-            origins: self.origins(relation, group.field, &filter),
+            origins: self.variable_sources(relation, group.field, &filter),
             filter,
             order: self.order(relation, group.field)?,
             limit: self.count(group.field, "limit")?,

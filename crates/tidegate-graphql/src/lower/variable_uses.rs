@@ -11,11 +11,10 @@ use tidegate_values::json::JsonKind;
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};
 
-/// Records the places of a document in which variables become parameters of statements.
+/// Records where in a document variables become parameters of statements.
 #[derive(Debug, Default)]
 pub(crate) struct VariableUses {
-    /// The places in which a variable becomes a parameter, each as the memory address of its
-    /// literal.
+    /// The memory address of each [`Value::Variable`] whose value becomes a parameter.
     bound: Mutex<BTreeSet<usize>>,
     /// The variables that are used in any other way.
     others: Mutex<BTreeSet<Box<str>>>,
@@ -34,7 +33,7 @@ impl VariableUses {
         let bound = lock(&self.bound);
         let mut others = lock(&self.others);
         let mut place = |value: &Value| {
-            value.places(&mut |name, value| {
+            value.visit_variables(&mut |name, value| {
                 if !bound.contains(&address(value)) {
                     others.insert(name.into());
                 }
@@ -90,20 +89,20 @@ fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
 impl<'d> Lowerer<'d> {
     /// Determines which values of a list come from variables, and records the uses of the
     /// variables.
-    pub(super) fn origins(
+    pub(super) fn variable_sources(
         &self,
         relation: RelationId,
         field: &'d Field,
         filter: &Filter,
     ) -> VariableSources {
-        let Some(trace) = self.trace else {
+        let Some(variable_uses) = self.variable_uses else {
             return VariableSources::default();
         };
         let leaves = filter.leaves(self.schema, relation);
-        let mut origins = VariableSources {
+        let mut sources = VariableSources {
             filter: vec![None; leaves.len()],
-            limit: self.record_argument(field, "limit", trace),
-            offset: self.record_argument(field, "offset", trace),
+            limit: self.record_argument(field, "limit", variable_uses),
+            offset: self.record_argument(field, "offset", variable_uses),
         };
         for name in ["where", "id"] {
             let Some(argument) = field.argument(name) else {
@@ -114,14 +113,14 @@ impl<'d> Lowerer<'d> {
                 name.to_owned(),
                 &mut |place, name, value| match self.compared(&leaves, &place, name) {
                     Some((leaf, number)) if place != "where" => {
-                        origins.filter[leaf] = Some(number);
-                        trace.bind(value);
+                        sources.filter[leaf] = Some(number);
+                        variable_uses.bind(value);
                     }
-                    _ => trace.note_other(name),
+                    _ => variable_uses.note_other(name),
                 },
             );
         }
-        origins
+        sources
     }
 
     /// The index of the comparison with the path `place`, and the index of the variable `name`.
@@ -148,7 +147,12 @@ impl<'d> Lowerer<'d> {
     /// The index of the variable that is given for the argument `name` (`limit` or `offset`).
     /// Records the use of the variable. `None` if the argument is not a variable, or if the
     /// variable's value is not a number.
-    fn record_argument(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
+    fn record_argument(
+        &self,
+        field: &'d Field,
+        name: &str,
+        variable_uses: &VariableUses,
+    ) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {
             return None;
@@ -157,7 +161,7 @@ impl<'d> Lowerer<'d> {
         if given.kind() != JsonKind::Number {
             return None;
         }
-        trace.bind(value);
+        variable_uses.bind(value);
         self.variables.number(variable)
     }
 }

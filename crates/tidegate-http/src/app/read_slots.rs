@@ -1,6 +1,6 @@
-//! Limits how many SQL statements of anonymous callers run at the same time. Without a limit, these
-//! statements could take all connections, and methods and GraphQL requests of anonymous callers
-//! would wait.
+//! Limits how many SQL statements of the default user run at the same time in a database on this
+//! node, if the tenant's `anonymous_sql` is `read`. Without a limit, these statements could take
+//! all connections, and methods and GraphQL requests of anonymous callers would wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,11 +1,11 @@
 //! The shutdown of a node, in two phases.
 //!
-//! A load balancer learns from `/readyz` that a node will stop, but only with its next checks.
-//! Until these checks it sends requests to the node. So a node behind a load balancer first
-//! announces its shutdown and continues to serve for some time; then it ends. In the second half of
-//! this time, load balancers send new connections to other nodes. The node then closes sockets and
-//! event streams one after the other, so that their clients do not all reconnect at the same
-//! moment.
+//! A load balancer polls `/readyz`. It continues to send requests to a node until its next polls
+//! have failed. So a node behind a load balancer first announces its shutdown: `/readyz` fails, and
+//! the node continues to serve requests for some time. In the second half of this time, load
+//! balancers should have noticed the shutdown. The node then closes sockets and event streams one
+//! after the other, so that their clients do not all reconnect to other nodes at the same moment.
+//! After this time the node ends.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl App {
     }
 
     /// The time at which to close one connection that outlasts a request, such as a socket or an
-    /// event stream.
+    /// event stream. Each call returns another time, so that not all connections close at once.
     pub fn departure(&self) -> Departure {
         self.0.shutdown.departure()
     }

@@ -93,9 +93,8 @@ impl ApiError {
     pub fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
-            ours @ (tidegate_catalog::Error::Document | tidegate_catalog::Error::Malformed(_)) => {
-                Self::internal(ours)
-            }
+            ours @ (tidegate_catalog::Error::UnexpectedResult
+            | tidegate_catalog::Error::Malformed(_)) => Self::internal(ours),
             tidegate_catalog::Error::NoTable => Self::not_found("there is no such table"),
             tidegate_catalog::Error::OwnsTable => {
                 Self::conflict("the sub-user owns the table, and an owner's rights cannot be taken")

@@ -120,7 +120,7 @@ impl Identities {
         let found = match self.role(record, names).await? {
             Some(NamedRole::User(name)) => self.user(token, &name).await?,
             Some(NamedRole::Group { group, .. }) => {
-                Some(person(service, token, (&group, recorded)).await?)
+                Some(member_of_group(service, token, (&group, recorded)).await?)
             }
             None => None,
         };
@@ -198,7 +198,7 @@ impl Identities {
 }
 
 /// Whether a name in a token may be the name of a user or a group. The owner is excluded, so that
-/// no token of an external issuer can be the owner's.
+/// no token of an external issuer can identify the owner.
 fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
@@ -250,16 +250,16 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The id of a person: the name of the issuer, a colon and the subject. The name of a user has no
-/// colon, so it cannot be such an id, and no other issuer can issue a token with this id.
+/// The id of a member: the name of the issuer, a colon and the subject. No user has such an id,
+/// because the names of users contain no colon. No other issuer can issue a token with this id.
 fn member_id(token: &ExternalToken) -> String {
     format!("{}:{}", token.issuer.record().name, token.token.subject)
 }
 
 /// The user for a member of a group. `recorded` is the member's record; `None` if there is none. If
-/// the issuer creates members, the member gets a record. With the record, the owner can disable or
-/// convert the member, or give it properties.
-async fn person(
+/// the issuer creates members, writes a record for the member. With the record, the owner can
+/// disable or convert the member, or set its properties.
+async fn member_of_group(
     service: &IdentityService,
     token: &Arc<ExternalToken>,
     (group, recorded): (&str, Option<User>),
@@ -267,7 +267,7 @@ async fn person(
     let (record, verified, id) = (token.issuer.record(), &token.token, member_id(token));
     let claim = |name| verified.claims.get(name).and_then(Value::as_str);
     let name = claim("preferred_username").or_else(|| claim("email"));
-    let person = ExternalMember {
+    let external = ExternalMember {
         database: &record.database,
         issuer: &record.name,
         id: &id,
@@ -279,9 +279,9 @@ async fn person(
             // The claims are checked before a record is written, because a token that is refused
             // must not create or change a record.
             let properties = recorded.and_then(|user| user.properties);
-            member(token, (group, &id), properties)?;
+            as_member(token, (group, &id), properties)?;
         }
-        let recorded = service.record_external_member(&person).await;
+        let recorded = service.record_external_member(&external).await;
         recorded.map_err(ApiError::from_bearer)?
     } else {
         recorded
@@ -290,14 +290,14 @@ async fn person(
         Some(user) if user.disabled || !user.is_member() => as_user(token, user),
         recorded => {
             let properties = recorded.and_then(|user| user.properties);
-            member(token, (group, &id), properties)
+            as_member(token, (group, &id), properties)
         }
     }
 }
 
-/// The user for a person in a group. Policies read the token's claims. Each property in
-/// `properties` replaces the claim of the same name.
-fn member(
+/// The user for a member of a group, with the claims that policies read: those of the token, where
+/// each property in `properties` replaces the claim of the same name.
+fn as_member(
     token: &Arc<ExternalToken>,
     (group, id): (&str, &str),
     properties: Option<Map<String, Value>>,

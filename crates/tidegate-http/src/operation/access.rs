@@ -62,8 +62,9 @@ impl Access {
         }
     }
 
-    /// Checks that the caller may run the statement. A statement of an anonymous caller waits for a
-    /// slot, and gets a shorter deadline.
+    /// Checks that the caller may run the statement. With [`Access::Read`] the statement must be a
+    /// read. It then waits for a slot of the database, and must end within five seconds, the wait
+    /// included, or at the deadline of the request if that is earlier.
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl Access {
 /// The permission to run a statement.
 pub struct Permit {
     options: QueryOptions,
-    /// The slot of a statement of an anonymous caller; `None` for a statement with full access.
+    /// The slot of a statement with [`Access::Read`]; `None` for a statement with full access.
     slot: Option<ReadSlot>,
 }
 
@@ -125,16 +126,20 @@ impl Permit {
     pub async fn run(
         &self,
         executor: &dyn Executor,
-        who: &Principal,
+        principal: &Principal,
         statement: &BoundStatement,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         if self.slot.is_none() {
-            return executor.query(who, statement, &self.options, sink).await;
+            return executor
+                .query(principal, statement, &self.options, sink)
+                .await;
         }
         // A transaction of the mode `Snapshot` is read-only, so PostgreSQL itself refuses writes,
         // including writes in functions.
-        let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
+        let mut transaction = executor
+            .begin(principal, Mode::Snapshot, &self.options)
+            .await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;
         Ok(completion)

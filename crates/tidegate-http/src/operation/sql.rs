@@ -108,9 +108,9 @@ pub fn parse_zone(name: &str) -> Result<Zone, ApiError> {
     })
 }
 
-/// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. Returns the
-/// format of the response too, because the response to a statement without result columns is in
-/// JSON.
+/// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. `log` returns
+/// the context for the log line of an error that occurs after that. The returned format differs
+/// from the requested format if the statement has no result columns: then the response is JSON.
 pub async fn one(
     app: &App,
     caller: &Caller,

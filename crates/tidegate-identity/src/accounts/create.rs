@@ -20,9 +20,9 @@ impl Accounts {
                 Err(error) => return Err((index, self.undo(&made, error).await)),
             }
         }
-        let (places, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        if let Err((place, error)) = self.insert_members(members).await {
-            let index = places.get(place).copied().unwrap_or_default();
+        let (indexes, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        if let Err((position, error)) = self.insert_members(members).await {
+            let index = indexes.get(position).copied().unwrap_or_default();
             return Err((index, self.undo(&made, error).await));
         }
         Ok(())
@@ -58,9 +58,9 @@ impl Accounts {
         error
     }
 
-    /// Drops a user that was just created and was never used. Another user can then have the name,
-    /// because no policy and no application knows the dropped user. After [`Accounts::drop`], the
-    /// name may stay reserved.
+    /// Drops a user that was just created and was never used. Does not reserve the id of the user,
+    /// because no policy and no application can refer to the user yet. [`Accounts::drop`] may
+    /// reserve it.
     pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
         self.drop_role(user, false).await?;
         self.directory.drop_user(&user.key).await

@@ -61,17 +61,19 @@ impl Accounts {
         &self,
         members: Vec<User>,
     ) -> Result<Vec<User>, (usize, Error)> {
-        for (place, member) in members.iter().enumerate() {
-            let earlier = &members[..place];
+        for (index, member) in members.iter().enumerate() {
+            let earlier = &members[..index];
             if (earlier.iter()).all(|earlier| earlier.user_groups != member.user_groups) {
-                let provided = self.provide_group_alone(member).await;
-                provided.map_err(|error| (place, error))?;
+                let provided = self.lock_and_provide_group(member).await;
+                provided.map_err(|error| (index, error))?;
             }
         }
         self.directory.create_members(members).await
     }
 
-    async fn provide_group_alone(&self, member: &User) -> Result<()> {
+    /// Calls [`Self::provide_group`] with the lock of the tenant's groups. Does nothing if this
+    /// node did so for these groups within the time of [`PROVIDED`].
+    async fn lock_and_provide_group(&self, member: &User) -> Result<()> {
         let (database, now) = (&member.key.database, self.directory.now());
         let mut groups = member.user_groups.iter();
         if groups.all(|group| self.provided.has(database, group, now)) {
@@ -81,8 +83,8 @@ impl Accounts {
         self.provide_group(member).await
     }
 
-    /// Enables the role of a member's group to log in. The calling function must hold the lock of
-    /// the tenant's groups.
+    /// Makes sure that the role of a member's group exists and can log in. The calling function
+    /// must hold the lock of the tenant's groups.
     pub(super) async fn provide_group(&self, member: &User) -> Result<()> {
         let database = &member.key.database;
         for group in &member.user_groups {

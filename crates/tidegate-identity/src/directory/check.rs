@@ -10,7 +10,7 @@ const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
 /// The maximum length of a member's id, in bytes.
-const LONGEST_ID: usize = 255;
+const MAX_ID_LENGTH: usize = 255;
 
 /// Checks the names and the number of groups; fails with [`Error::InvalidElement`] or
 /// [`Error::InvalidField`].
@@ -35,8 +35,8 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
 }
 
 /// Whether `text` is one email address without quotes and comments: atoms with dots between them
-/// (RFC 5322, section 3.2.3) around an `@`. Other text would fail only when the first email is
-/// sent.
+/// (RFC 5322, section 3.2.3) around an `@`. Without this check, other text would cause an error
+/// only when the first email is sent.
 fn is_email(text: &str) -> bool {
     let atoms = |half: &str, marks: &str| {
         half.split('.').all(|atom| {
@@ -91,8 +91,9 @@ pub(crate) fn check(user: &User) -> Result<()> {
 fn check_kind(user: &User) -> Result<()> {
     let invalid = |field, expected| Err(Error::InvalidField { field, expected });
     let id = user.id.as_deref();
-    if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
-    {
+    if id.is_some_and(|id| {
+        id.is_empty() || id.len() > MAX_ID_LENGTH || id.contains(char::is_control)
+    }) {
         return invalid("id", "1 to 255 bytes without control characters");
     }
     if !user.is_member() {

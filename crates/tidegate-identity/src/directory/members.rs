@@ -20,15 +20,15 @@ impl UserDirectory {
         &self,
         members: Vec<User>,
     ) -> Result<Vec<User>, (usize, Error)> {
-        if let Some((place, error)) = first_repetition(&members) {
-            return Err((place, error));
+        if let Some((index, error)) = first_repetition(&members) {
+            return Err((index, error));
         }
         let taken = self.ports.store.insert_members(&members).await;
-        if let Some(place) = taken.map_err(|error| (0, error.into()))? {
-            let namesake = self.ports.store.user(&members[place].key).await;
-            return Err(match namesake.map_err(|error| (place, error.into()))? {
-                Some(_) => (place, Error::Taken("user")),
-                None => (place, Error::IdTaken),
+        if let Some(index) = taken.map_err(|error| (0, error.into()))? {
+            let namesake = self.ports.store.user(&members[index].key).await;
+            return Err(match namesake.map_err(|error| (index, error.into()))? {
+                Some(_) => (index, Error::Taken("user")),
+                None => (index, Error::IdTaken),
             });
         }
         let events: Vec<AuditEvent> = members
@@ -42,11 +42,12 @@ impl UserDirectory {
         Ok(members)
     }
 
-    /// Records the id of a user that is to be dropped, if the id could be a name. Policies and
-    /// applications know users by their ids, so no person may sign up with this name.
-    pub(crate) async fn keep_id(&self, user: &User) -> Result<()> {
+    /// Reserves the id of a user that is about to be dropped, if the id is a valid user name.
+    /// Policies and applications identify users by their ids, so no person may sign up with this id
+    /// as its name.
+    pub(crate) async fn reserve_id(&self, user: &User) -> Result<()> {
         if UserName::parse(user.user_id()).is_ok() {
-            self.ports.store.keep_id(user).await?;
+            self.ports.store.reserve_id(user).await?;
         }
         Ok(())
     }
@@ -86,14 +87,14 @@ impl UserDirectory {
 /// The index of the first member that has the name or the id of an earlier member, and the error.
 fn first_repetition(members: &[User]) -> Option<(usize, Error)> {
     let (mut names, mut ids) = (HashSet::new(), HashSet::new());
-    members.iter().enumerate().find_map(|(place, member)| {
+    members.iter().enumerate().find_map(|(index, member)| {
         let is_new_id = ids.insert(member.user_id());
         if !names.insert(&member.key.name) {
-            Some((place, Error::Taken("user")))
+            Some((index, Error::Taken("user")))
         } else if is_new_id {
             None
         } else {
-            Some((place, Error::IdTaken))
+            Some((index, Error::IdTaken))
         }
     })
 }

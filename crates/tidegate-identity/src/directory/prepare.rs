@@ -9,8 +9,8 @@ use crate::{Error, NewUser, PasswordHash, Result, User, UserKey, UserKind};
 impl UserDirectory {
     /// The validated record of a new user with the hash of its password. Nothing is stored.
     ///
-    /// Errors: those of [`Self::create_user`]. A taken name is an error here only if the new user
-    /// registers itself.
+    /// Errors: those of [`Self::create_user`]. Whether another sub-user has the name is checked
+    /// here only if the new user registers itself.
     pub(crate) async fn prepare(&self, new: &NewUser) -> Result<User> {
         let mut user = self.record(new)?;
         if let Some(password) = &new.password {

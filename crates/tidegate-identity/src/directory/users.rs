@@ -95,7 +95,7 @@ pub struct UserChange {
 }
 
 impl UserChange {
-    /// The user `before` with the changes applied.
+    /// The user `before` with the changes applied. A new email address is not confirmed.
     fn of(&self, before: &User) -> User {
         fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
             value.unwrap_or(before).clone()
@@ -161,9 +161,9 @@ impl UserDirectory {
     }
 
     /// Changes a user. The user's sessions end if the change sets a password or disables the user.
-    /// They also end if the user becomes or stops being the default user, because tokens say
-    /// whether the role is shared. A member's sessions also end if its group or properties change,
-    /// because tokens contain both.
+    /// They also end if the user becomes or stops being the default user, because tokens have the
+    /// claim `shared`. A member's sessions also end if its group or properties change, because
+    /// tokens contain both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidField`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
@@ -268,7 +268,8 @@ impl UserDirectory {
         {
             return Err(Error::NotFound("user"));
         }
-        // Sessions are ended again, because a sign-in may have read the record before its deletion.
+        // The deletion ended the sessions. They are ended again, because a sign-in may have read
+        // the record before the deletion.
         self.end_sessions(key, EndReason::UserDropped).await?;
         self.audit_user(AuditKind::UserDropped, key).await;
         Ok(())
@@ -281,8 +282,9 @@ impl UserDirectory {
         store
             .delete_tenant(database, self.ports.clock.now())
             .await?;
-        // The audit event is written only if there was a tenant, that is, an owner. An adoption
-        // also calls this function, to delete what an interrupted adoption may have left.
+        // The audit event is written only if there was a tenant, that is, an owner. The adoption of
+        // a database also calls this function, to delete the records that an interrupted adoption
+        // may have left.
         if existed {
             self.audit_user(AuditKind::UserDropped, &owner).await;
         }
@@ -303,8 +305,8 @@ impl UserDirectory {
         self.hash_password(password).await.map(Some)
     }
 
-    /// Stores a new record. Errors: [`Error::Taken`]; [`Error::IdTaken`] if another user has the
-    /// name as its id; [`Error::DefaultUserTaken`].
+    /// Stores a new record. Errors: [`Error::Taken`]; [`Error::IdTaken`] if the name is free but
+    /// another user has the id ([`User::user_id`]); [`Error::DefaultUserTaken`].
     pub(crate) async fn insert(&self, user: User) -> Result<User> {
         let store = &self.ports.store;
         let outcome = store.insert_user(&user).await?;

@@ -6,8 +6,9 @@ use crate::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 /// users, tenants and browser sessions. A change of a user, tenant or browser session also changes
 /// the dependent rows, in the same atomic step.
 pub trait DependentTables: Send {
-    /// Ends the live sessions of the users for which `is_affected` returns `true`. Returns the ids
-    /// of these sessions.
+    /// Ends the sessions of the users for which `is_affected` returns `true`. If the users are
+    /// dropped ([`EndReason::UserDropped`], [`EndReason::TenantDropped`]), also removes data that
+    /// depends on them. Returns the ids of the ended sessions.
     fn end_sessions(
         &mut self,
         is_affected: &dyn Fn(&UserKey) -> bool,
@@ -16,7 +17,7 @@ pub trait DependentTables: Send {
     ) -> Vec<SessionId>;
 
     /// Voids the codes and device approvals that were made in browser sessions that do not exist
-    /// any more. `exists` is whether the browser session with this id exists.
+    /// any more. `exists` returns whether the browser session with this id exists.
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
 
     /// Deletes the rows that belong to a tenant.

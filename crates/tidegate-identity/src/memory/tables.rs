@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEntry, AuditEvent,
-    AuditPage, AuditSince, BrowserSession, CredentialKind, LinkedIdentity, Passkey, SecondFactor,
-    SecretHash, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
+    AuditPage, AuditSince, BrowserSession, CredentialKind, LinkedIdentity, Passkey, RemovalOutcome,
+    SecondFactor, SecretHash, Timestamp, User, UserKey, UserQuery, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -79,21 +79,21 @@ impl Tables {
         own.map(|(_, identity)| identity.clone()).collect()
     }
 
-    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> UnlinkOutcome {
+    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> RemovalOutcome {
         if self
             .identities
             .get(name)
             .is_none_or(|(user, _)| user != key)
         {
-            return UnlinkOutcome::Missing;
+            return RemovalOutcome::Missing;
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
         if !password && self.identities_of(key).len() == 1 && self.passkeys_of(key).is_empty() {
-            return UnlinkOutcome::LastCredential;
+            return RemovalOutcome::LastCredential;
         }
         self.identities.remove(name);
-        UnlinkOutcome::Done
+        RemovalOutcome::Done
     }
 
     pub(super) fn insert_user(&mut self, user: &User) -> WriteOutcome {
@@ -115,12 +115,12 @@ impl Tables {
     /// Adds all members or none. Returns the index of the first member that cannot be added, `None`
     /// if all were added.
     pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
-        for (place, member) in members.iter().enumerate() {
+        for (index, member) in members.iter().enumerate() {
             if self.insert_user(member) != WriteOutcome::Done {
-                for added in &members[..place] {
+                for added in &members[..index] {
                     self.users.remove(&added.key);
                 }
-                return Some(place);
+                return Some(index);
             }
         }
         None
@@ -154,7 +154,7 @@ impl Tables {
         users.find(|user| user.key.database == database && user.user_id() == id)
     }
 
-    pub(super) fn keep_id(&mut self, user: &User) {
+    pub(super) fn reserve_id(&mut self, user: &User) {
         let id = (user.key.database.clone(), user.user_id().to_owned());
         self.dropped_ids.insert(id);
     }
@@ -247,7 +247,7 @@ impl Tables {
 
     pub(super) fn insert_passkey(&mut self, key: &UserKey, passkey: &Passkey) -> bool {
         let free = !self.passkeys.contains_key(&passkey.id);
-        let added = free && self.passkeys_of(key).len() < Passkey::MOST;
+        let added = free && self.passkeys_of(key).len() < Passkey::MAX_COUNT;
         if added {
             let row = (key.clone(), passkey.clone());
             self.passkeys.insert(passkey.id.clone(), row);
@@ -270,18 +270,18 @@ impl Tables {
         true
     }
 
-    pub(super) fn delete_passkey(&mut self, key: &UserKey, id: &str) -> UnlinkOutcome {
+    pub(super) fn delete_passkey(&mut self, key: &UserKey, id: &str) -> RemovalOutcome {
         let own = self.passkeys_of(key);
         if own.iter().all(|passkey| passkey.id != id) {
-            return UnlinkOutcome::Missing;
+            return RemovalOutcome::Missing;
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
         if !password && own.len() == 1 && self.identities_of(key).is_empty() {
-            return UnlinkOutcome::LastCredential;
+            return RemovalOutcome::LastCredential;
         }
         self.passkeys.remove(id);
-        UnlinkOutcome::Done
+        RemovalOutcome::Done
     }
 
     pub(super) fn count_attempt(

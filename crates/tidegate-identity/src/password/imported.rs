@@ -1,5 +1,6 @@
 //! Hashes that other systems made: their forms, the limits of their cost, and their verification.
-//! At the first sign-in an imported hash is replaced by a hash that this service computes.
+//! At the first sign-in an imported hash is replaced by a hash that this service computes, unless
+//! it is an Argon2id hash with the current cost parameters.
 
 use std::num::NonZeroU32;
 
@@ -20,7 +21,7 @@ const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
 /// The limits of the cost of bcrypt. At the upper limit, a sign-in takes up to two seconds; the
 /// limits of the other kinds of hashes are chosen in the same way.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
-const PBKDF2_ITERATIONS: u32 = 2_000_000;
+const MAX_PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// The minimum number of iterations of PBKDF2. A hash that costs less than the minimum does not
 /// protect its password, and is probably the result of a wrong export.
 const MIN_PBKDF2_ITERATIONS: u32 = 1_000;
@@ -29,11 +30,11 @@ const MIN_SCRYPT_BLOCKS: u64 = 1_024;
 /// The minimum product of the memory in KiB and the number of passes of Argon2.
 const MIN_ARGON2_WORK: u64 = 128;
 /// The maximum of `N * r * p` of scrypt. A block has 128 bytes, so the memory is at most 128 MiB.
-const SCRYPT_BLOCKS: u64 = 1 << 20;
-const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
+const MAX_SCRYPT_BLOCKS: u64 = 1 << 20;
+const MAX_ARGON2_MEMORY_KIB: u32 = 128 * 1024;
 /// The maximum product of the memory in KiB and the number of passes of Argon2.
-const ARGON2_WORK: u64 = 512 * 1024;
-const ARGON2_LANES: u32 = 16;
+const MAX_ARGON2_WORK: u64 = 512 * 1024;
+const MAX_ARGON2_LANES: u32 = 16;
 /// The minimum length of a salt in base64, in characters. The `argon2` crate requires 8 bytes.
 const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
@@ -86,7 +87,7 @@ pub(super) fn verify(password: &Secret, hash: &str) -> Result<bool> {
     scheme.verify(password.expose().as_bytes())
 }
 
-/// A parsed hash, whose cost is within the limits.
+/// A parsed hash, whose cost is at most the maximum. [`Scheme::check_strength`] checks the minimum.
 enum Scheme<'a> {
     Argon2(Phc<'a>),
     Bcrypt {
@@ -158,9 +159,9 @@ impl<'a> Scheme<'a> {
             return Err(FORM);
         }
         let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
-        if params.m_cost() > ARGON2_MEMORY_KIB
-            || work > ARGON2_WORK
-            || params.p_cost() > ARGON2_LANES
+        if params.m_cost() > MAX_ARGON2_MEMORY_KIB
+            || work > MAX_ARGON2_WORK
+            || params.p_cost() > MAX_ARGON2_LANES
         {
             return Err(
                 "a cost of argon2 of at most m=131072 and p=16, where m times t is at most 524288",
@@ -196,7 +197,7 @@ impl<'a> Scheme<'a> {
         if ln == 0 {
             return Err(FORM);
         }
-        if blocks.is_none_or(|blocks| blocks > SCRYPT_BLOCKS) {
+        if blocks.is_none_or(|blocks| blocks > MAX_SCRYPT_BLOCKS) {
             return Err("a cost of scrypt where N times r times p is at most 1048576");
         }
         let params = scrypt::Params::new(ln, r, p, scrypt::Params::RECOMMENDED_LEN);
@@ -217,7 +218,7 @@ impl<'a> Scheme<'a> {
         } else {
             pbkdf2::PBKDF2_HMAC_SHA256
         };
-        let iterations = NonZeroU32::new(iterations).filter(|n| n.get() <= PBKDF2_ITERATIONS);
+        let iterations = NonZeroU32::new(iterations).filter(|n| n.get() <= MAX_PBKDF2_ITERATIONS);
         Ok(Self::Pbkdf2 {
             algorithm,
             iterations: iterations.ok_or(ITERATIONS)?,

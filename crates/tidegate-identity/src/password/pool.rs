@@ -13,10 +13,10 @@ use crate::{Error, Result};
 
 /// The capacity of the queue. With 50 ms for a hash, the job at the end of the queue waits less
 /// than two seconds.
-const QUEUE: usize = 32;
+const QUEUE_CAPACITY: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// After this idle time, the memory that was used for hashing is returned to the operating system.
-const REST: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -30,7 +30,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn start(threads: usize) -> Result<Self> {
-        let (queue, jobs) = sync_channel::<Job>(QUEUE);
+        let (queue, jobs) = sync_channel::<Job>(QUEUE_CAPACITY);
         let jobs = Arc::new(Mutex::new(jobs));
         let threads = threads.max(1);
         for _ in 0..threads {
@@ -42,7 +42,7 @@ impl Pool {
         }
         Ok(Self {
             queue,
-            turns: Arc::new(Semaphore::new(threads.min(QUEUE / 2))),
+            turns: Arc::new(Semaphore::new(threads.min(QUEUE_CAPACITY / 2))),
             completed: Arc::default(),
         })
     }
@@ -109,19 +109,19 @@ impl Pool {
 const NICE: i32 = 5;
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux the niceness applies to the thread (nice(2)). If the change is refused, hashing
-    // works too, but takes more CPU time from requests.
+    // On Linux, this sets the niceness of this thread only (nice(2)). If it fails, hashing still
+    // works, but takes more CPU time from requests.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
-    while let Some(job) = next(jobs) {
+    while let Some(job) = next_job(jobs) {
         job();
     }
 }
 
 /// Waits for the next job; `None` when the pool was dropped.
-fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+fn next_job(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-    match jobs.recv_timeout(REST) {
+    match jobs.recv_timeout(IDLE) {
         Ok(job) => Some(job),
         Err(RecvTimeoutError::Disconnected) => None,
         Err(RecvTimeoutError::Timeout) => {
@@ -154,7 +154,9 @@ mod tests {
     async fn a_full_queue_refuses_jobs_at_once() {
         let pool = Arc::new(Pool::start(1).unwrap());
         let release = occupy(&pool).await;
-        let mut waiting: Vec<_> = (0..QUEUE).map(|_| Box::pin(pool.run(|| ()))).collect();
+        let mut waiting: Vec<_> = (0..QUEUE_CAPACITY)
+            .map(|_| Box::pin(pool.run(|| ())))
+            .collect();
         for job in &mut waiting {
             assert!(futures_poll(job).is_none(), "a queued job waits");
         }
@@ -199,7 +201,9 @@ mod tests {
             let order = Arc::clone(&order);
             move || order.lock().unwrap().push(name)
         };
-        let many: Vec<_> = (0..2 * QUEUE).map(|_| note("one of many")).collect();
+        let many: Vec<_> = (0..2 * QUEUE_CAPACITY)
+            .map(|_| note("one of many"))
+            .collect();
         let mut submitting = Box::pin(async {
             let mut responses = Vec::new();
             for job in many {
@@ -217,7 +221,7 @@ mod tests {
             response.await.unwrap();
         }
         let order = order.lock().unwrap();
-        assert_eq!(order.len(), 2 * QUEUE + 1);
+        assert_eq!(order.len(), 2 * QUEUE_CAPACITY + 1);
         assert_eq!(order[1], "single", "{order:?}");
     }
 

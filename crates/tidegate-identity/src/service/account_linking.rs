@@ -3,8 +3,8 @@
 use super::provider_login::LoginPurpose;
 use super::{Browser, IdentityService, LoginAttempt};
 use crate::{
-    AuditKind, Email, Error, ExternalIdentity, IdentityProviders, LinkedIdentity, RequestContext,
-    Result, Secret, UnlinkOutcome, User, UserKey,
+    AuditKind, Email, Error, ExternalIdentity, IdentityProviders, LinkedIdentity, RemovalOutcome,
+    RequestContext, Result, Secret, User, UserKey,
 };
 
 impl IdentityService {
@@ -41,9 +41,9 @@ impl IdentityService {
     }
 
     /// Begins a login at an identity provider, after which the signed-in user can link the account.
-    /// Returns the URL of the provider to which the browser goes. `there` consists of the name of
-    /// the provider, and the URL to which the provider sends the browser back. `cookie` is the
-    /// browser's cookie.
+    /// Returns the URL of the provider to which the browser goes. `provider` is the id of the
+    /// provider. The provider sends the browser back to `redirect_uri`. `cookie` is the browser's
+    /// cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
     /// is given, [`Error::WrongCredentials`] when the password is wrong, [`Error::NotFound`] for an
@@ -51,13 +51,14 @@ impl IdentityService {
     pub async fn begin_account_linking(
         &self,
         providers: &dyn IdentityProviders,
-        there: (&str, &str),
+        (provider, redirect_uri): (&str, &str),
         (browser, cookie): (&Browser, &Secret),
         (password, context): (Option<&Secret>, &RequestContext),
     ) -> Result<String> {
         self.require_recent_sign_in(browser, password, context)
             .await?;
-        self.begin_provider_login(providers, there, LoginPurpose::Link, cookie)
+        let target = (provider, redirect_uri);
+        self.begin_provider_login(providers, target, LoginPurpose::Link, cookie)
             .await
     }
 
@@ -123,9 +124,9 @@ impl IdentityService {
             .await?;
         let (store, key) = (&self.ports.store, &browser.user.key);
         match store.delete_identity(key, issuer, subject).await? {
-            UnlinkOutcome::Missing => Err(Error::NotFound("linked account")),
-            UnlinkOutcome::LastCredential => Err(Error::LastCredential),
-            UnlinkOutcome::Done => {
+            RemovalOutcome::Missing => Err(Error::NotFound("linked account")),
+            RemovalOutcome::LastCredential => Err(Error::LastCredential),
+            RemovalOutcome::Done => {
                 let event = (AuditKind::IdentityUnlinked, issuer);
                 self.audit_identity(event, key, context).await;
                 let news = "cannot be used to sign in as you any more";

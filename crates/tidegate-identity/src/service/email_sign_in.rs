@@ -50,7 +50,7 @@ impl PendingSignIn {
 }
 
 #[derive(Serialize, Deserialize)]
-struct SignInLink {
+struct EmailSignInLink {
     database: String,
     name: String,
     /// The fingerprint of the user's password. The link is invalid after the password has changed.
@@ -101,7 +101,7 @@ impl IdentityService {
     fn link_to(&self, user: &User, pending: &PendingSignIn) -> Option<Result<Email>> {
         let to = user.email.clone()?;
         let lifetime = self.settings.lifetimes.email_sign_in;
-        let link = SignInLink {
+        let link = EmailSignInLink {
             database: user.key.database.clone(),
             name: user.key.name.clone(),
             password_fingerprint: password_fingerprint(user).to_base64url(),
@@ -112,7 +112,7 @@ impl IdentityService {
         };
         let (address, name) = (self.settings.address(), &user.key.name);
         let minutes = lifetime.as_secs() / 60;
-        Some(self.seal_link(SIGN_IN, &link).map(|token| Email {
+        Some(self.seal_token(SIGN_IN, &link).map(|token| Email {
             to,
             subject: format!("Sign in as {name}"),
             text: format!(
@@ -130,7 +130,7 @@ impl IdentityService {
     /// dropped, disabled or made the default user, or when its password or email address has
     /// changed.
     pub async fn email_sign_in(&self, token: &str) -> Result<EmailSignIn> {
-        let link: SignInLink = self.open_link(SIGN_IN, token)?;
+        let link: EmailSignInLink = self.open_token(SIGN_IN, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
         let same = |user: &User| {

@@ -72,8 +72,8 @@ impl IdentityService {
         Ok(Some(member))
     }
 
-    /// A new record of a person. Its name ends with random hexadecimal digits, so that no other user
-    /// can take the name beforehand.
+    /// A new record of a person. Its name ends with random hexadecimal digits, so that no other
+    /// user can take the name beforehand.
     fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
         let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);
         let name = format!("{}-{suffix}", name_stem(person.name));
@@ -107,7 +107,7 @@ impl IdentityService {
         // If a concurrent change prevents this update, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // The tokens of the member's own sessions name the previous group, so these
+                // Tokens that this service issued to the member name the previous group, so their
                 // sessions end.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self

@@ -1,7 +1,7 @@
-//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. A question is a challenge
-//! with its options, which an authenticator answers. The challenges are not stored: they are
-//! encrypted in the forms and bound to the browser's cookie. A passkey always verifies the user, by
-//! a PIN or by biometrics, so it counts as a second factor too.
+//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. A request has a challenge, to
+//! which an authenticator responds. The challenges are not stored: they are encrypted in the forms
+//! and bound to the browser's cookie. A passkey always verifies the user, by a PIN or by
+//! biometrics, so it counts as a second factor too.
 
 mod management;
 mod registration;
@@ -17,15 +17,17 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, Result, Secret, SecretHash, User, rate_limit};
 pub(super) use site::relying_party;
 
-/// A question: a challenge with its options, which the browser passes to an authenticator.
+/// A challenge with its options, which the browser passes to an authenticator.
 #[derive(Clone, Debug)]
 pub struct PasskeyRequest {
     /// The options for the browser, as JSON of the `WebAuthn` specification.
     pub options: String,
-    /// The state for checking the answer, with the challenge, encrypted. The form sends it back.
+    /// The challenge and the state for checking the authenticator's response, encrypted. The form
+    /// sends them back.
     pub sealed: String,
 }
 
+/// The content of [`PasskeyRequest::sealed`].
 #[derive(Serialize, Deserialize)]
 struct Ceremony<T> {
     state: T,
@@ -34,8 +36,8 @@ struct Ceremony<T> {
     until: i64,
 }
 
-/// The id by which authenticators know a user. It does not contain the name, and a new user of the
-/// same name has another id.
+/// The user handle: the id by which authenticators identify a user. It does not contain the name,
+/// and a new user of the same name has another id.
 fn handle(user: &User) -> SecretHash {
     let (key, since) = (&user.key, user.created_at.millis());
     let text = format!("passkey user\0{}\0{}\0{since}", key.database, key.name);
@@ -58,7 +60,7 @@ impl IdentityService {
         self.passkeys.as_ref().ok_or(Error::NotFound("passkey"))
     }
 
-    fn ask<T: Serialize>(
+    fn seal_request<T: Serialize>(
         &self,
         (purpose, cookie): (&str, &Secret),
         (options, state): (&impl Serialize, T),
@@ -71,19 +73,19 @@ impl IdentityService {
         };
         Ok(PasskeyRequest {
             options: serde_json::to_string(options).map_err(|_| Error::DamagedSecret)?,
-            sealed: self.seal_link(purpose, &ceremony)?,
+            sealed: self.seal_token(purpose, &ceremony)?,
         })
     }
 
-    /// Decrypts the state of a question, and checks that the question was sent to this browser.
-    /// Counts the answer, because each question can be answered only once; [`Error::InvalidLink`]
-    /// for a second answer.
-    async fn asked<T: DeserializeOwned>(
+    /// Decrypts the state of a request, and checks that the request was sent to this browser.
+    /// Counts the response, because each request allows only one; [`Error::InvalidLink`] for a
+    /// second response.
+    async fn open_request<T: DeserializeOwned>(
         &self,
         (purpose, cookie): (&str, &Secret),
         sealed: &str,
     ) -> Result<T> {
-        let ceremony: Ceremony<T> = self.open_link(purpose, sealed)?;
+        let ceremony: Ceremony<T> = self.open_token(purpose, sealed)?;
         self.require_unexpired(ceremony.until)?;
         if ceremony.browser != SecretHash::of(cookie).to_base64url() {
             return Err(Error::InvalidLink);

@@ -66,11 +66,11 @@ impl IdentityService {
         Ok(attempts)
     }
 
-    /// The user, if the password is right; otherwise `None`. An imported hash, or a hash with
-    /// outdated cost parameters, is replaced. If another sign-in replaces the hash at the same
-    /// time, the password is checked against the hash that the other sign-in stored. For a disabled
-    /// user the result is always `None`, because any other result would confirm that the password
-    /// is right.
+    /// The user, if the password is right; otherwise `None`. If the password is right and the
+    /// stored hash is not an Argon2id hash with the current cost parameters, stores a new hash. If
+    /// the stored hash has changed since `user` was read, checks the password against the changed
+    /// hash. The result is `None` if `user` is disabled, because any other result would confirm
+    /// that the password is right.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());

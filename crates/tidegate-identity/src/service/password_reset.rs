@@ -111,7 +111,7 @@ impl IdentityService {
             .clock
             .now()
             .plus(self.settings.lifetimes.reset_link);
-        let sealed = self.seal_link(
+        let sealed = self.seal_token(
             RESET,
             &ResetLink {
                 database: user.key.database.clone(),
@@ -146,7 +146,7 @@ impl IdentityService {
     }
 
     async fn user_of_reset_link(&self, token: &str) -> Result<User> {
-        let link: ResetLink = self.open_link(RESET, token)?;
+        let link: ResetLink = self.open_token(RESET, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
         let user = self.ports.store.user(&key).await?;
@@ -184,9 +184,8 @@ impl IdentityService {
     /// sessions. With `only_password`, also removes all passkeys and linked accounts of the user,
     /// because an intruder may have added some.
     ///
-    /// The password is set after the other changes, because the link is valid until the password is
-    /// set. So if an earlier change fails, the request can be repeated. If a later change fails,
-    /// the credentials of an intruder were removed already.
+    /// The link is valid until the password is set. So sessions are ended and credentials removed
+    /// before that: if one of these steps fails, the request can be repeated.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.

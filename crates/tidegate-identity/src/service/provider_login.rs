@@ -45,8 +45,8 @@ impl IdentityService {
         purpose: LoginPurpose,
         cookie: &Secret,
     ) -> Result<String> {
-        // Generated secrets can be used as nonces and code verifiers, because they have only
-        // characters that these may have.
+        // Generated secrets can be used as nonces and code verifiers, because all characters of
+        // base64url are allowed in these.
         let random = &self.ports.random;
         let (nonce, verifier) = (random.secret()?.expose().to_owned(), random.secret()?);
         let now = self.ports.clock.now();
@@ -60,7 +60,7 @@ impl IdentityService {
         };
         let login = LoginState {
             redirect_uri: redirect_uri.to_owned(),
-            state: self.seal_link(LOGIN_STATE, &sealed)?,
+            state: self.seal_token(LOGIN_STATE, &sealed)?,
             nonce,
             verifier,
             now,
@@ -81,7 +81,7 @@ impl IdentityService {
         (state, code): (&str, Option<&str>),
         cookie: &Secret,
     ) -> Result<(LoginPurpose, ExternalIdentity)> {
-        let sealed: SealedLoginState = self.open_link(LOGIN_STATE, state)?;
+        let sealed: SealedLoginState = self.open_token(LOGIN_STATE, state)?;
         self.require_unexpired(sealed.until)?;
         let cookie = SecretHash::of(cookie).to_base64url();
         if sealed.cookie != cookie || sealed.provider != provider {

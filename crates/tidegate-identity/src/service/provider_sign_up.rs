@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The maximum number of user names that are tried for a new user.
-const NAMES: u32 = 20;
+const MAX_NAMES: u32 = 20;
 /// The maximum number of characters that are taken from the provider's user name. It leaves room
 /// for a numeric suffix.
 const NAME_CHARACTERS: usize = 24;
@@ -26,14 +26,14 @@ impl IdentityService {
         Ok(store.user_of_identity(database, issuer, subject).await?)
     }
 
-    /// Creates a user of the kind and group in `made` for an account of `provider`, and links the
-    /// account. The calling function must check that sign-up is allowed.
+    /// Creates a user of the kind and group in `template` for an account of `provider`, and links
+    /// the account. The calling function must check that sign-up is allowed.
     ///
     /// Errors: [`Error::InvalidField`] without a verified email address,
     /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up_with_account(
         &self,
-        (accounts, made): (&Accounts, &SignUpUser),
+        (accounts, template): (&Accounts, &SignUpUser),
         database: &str,
         (provider, account): (&str, &ExternalIdentity),
         context: &RequestContext,
@@ -46,7 +46,7 @@ impl IdentityService {
         self.count_sign_up(context).await?;
         let preferred = account.name.as_deref().unwrap_or(email);
         let names = (preferred, email);
-        let user = create_with_free_name((accounts, made), database, names, context).await?;
+        let user = create_with_free_name((accounts, template), database, names, context).await?;
         if self.store_link(&user, (provider, account), context).await? {
             return Ok(user);
         }
@@ -59,16 +59,16 @@ impl IdentityService {
     }
 }
 
-/// Creates a user of the kind and group in `made` with the preferred name. If the name is taken,
-/// appends a number to it.
+/// Creates a user of the kind and group in `template` with the preferred name. If the name is
+/// taken, appends a number to it.
 async fn create_with_free_name(
-    (accounts, made): (&Accounts, &SignUpUser),
+    (accounts, template): (&Accounts, &SignUpUser),
     database: &str,
     (preferred, email): (&str, &str),
     context: &RequestContext,
 ) -> Result<User> {
     let stem = name_stem(preferred);
-    for number in 1..=NAMES {
+    for number in 1..=MAX_NAMES {
         let name = match number {
             1 => stem.clone(),
             _ => format!("{stem}-{number}"),
@@ -76,7 +76,7 @@ async fn create_with_free_name(
         let mut new = NewUser::new(TenantName::adopted(database)?, UserName::parse(&name)?);
         new.email = Some(email.to_owned());
         new.is_email_confirmed = true;
-        match create_self_registered(accounts, made.of(new), context).await {
+        match create_self_registered(accounts, template.of(new), context).await {
             Err(Error::Taken(_) | Error::IdTaken) => {}
             created => return created,
         }

@@ -1,4 +1,5 @@
-//! Encrypted, self-contained state in URLs: email links and the `state` of a provider login.
+//! Encrypted, self-contained state in URLs and forms: email links, the `state` of a provider login,
+//! and the state of passkey requests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::IdentityService;
 use crate::{Error, Result, Timestamp};
 
-/// The maximum length of a token in bytes. Tokens of this service are shorter.
+/// The maximum length in bytes of a token that is decrypted. Tokens of this service are shorter.
 const MAX_LENGTH: usize = 4096;
 
 impl IdentityService {
@@ -22,16 +23,17 @@ impl IdentityService {
         }
     }
 
-    /// Encrypts `content` for use in a URL.
-    pub(super) fn seal_link(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
+    /// Encrypts `content` as a token for a URL or a form. The token can be decrypted only for the
+    /// same purpose.
+    pub(super) fn seal_token(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
         let plain = serde_json::to_vec(content).map_err(|_| Error::DamagedSecret)?;
         let sealed = self.master.seal(purpose, &plain, &*self.ports.random)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decrypts a token that [`seal_link`](Self::seal_link) made for the same purpose;
+    /// Decrypts a token that [`seal_token`](Self::seal_token) made for the same purpose;
     /// [`Error::InvalidLink`] for any other text.
-    pub(super) fn open_link<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
+    pub(super) fn open_token<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
         if token.len() > MAX_LENGTH {
             return Err(Error::InvalidLink);
         }

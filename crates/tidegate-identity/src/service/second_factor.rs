@@ -185,8 +185,8 @@ impl IdentityService {
             return Err(Error::SecondFactorRequired);
         }
         let key = &browser.user.key;
-        // A text as short as a TOTP code is taken for a code, because a password has at least 8
-        // bytes.
+        // A text of at most 6 bytes is checked as a TOTP code. Passwords that are set in this
+        // service have at least 8 bytes.
         let text = proof.expose().trim();
         let code = text.len() <= 6 || RecoveryCode::parse(text).is_some();
         if code || browser.user.password_hash.is_none() {

@@ -38,7 +38,7 @@ impl IdentityService {
             since: user.created_at.millis(),
             until: self.ports.clock.now().plus(lifetime.min(MEMORY)).millis(),
         };
-        Ok(Secret::new(self.seal_link(SIGN_IN, &link)?))
+        Ok(Secret::new(self.seal_token(SIGN_IN, &link)?))
     }
 
     /// Signs in the user of a link, and returns the browser's new cookie and the user's database.
@@ -55,7 +55,7 @@ impl IdentityService {
         if !local {
             return Err(Error::InvalidLink);
         }
-        let link: SignInLink = self.open_link(SIGN_IN, token)?;
+        let link: SignInLink = self.open_token(SIGN_IN, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
         let user = self.ports.store.user(&key).await?;

@@ -141,7 +141,7 @@ impl IdentityService {
         self.attempts().count(counter, limit).await?;
         let now = self.ports.clock.now();
         let until = now.plus(self.settings.lifetimes.sign_up_link);
-        let token = self.seal_link(
+        let token = self.seal_token(
             SIGN_UP,
             &SignUpLink {
                 database: user.key.database,
@@ -173,18 +173,18 @@ impl IdentityService {
 
     /// The content of a sign-up link; [`Error::InvalidLink`] when it is forged or expired.
     pub fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
-        let link: SignUpLink = self.open_link(SIGN_UP, token)?;
+        let link: SignUpLink = self.open_token(SIGN_UP, token)?;
         self.require_unexpired(link.until)?;
         Ok(link)
     }
 
-    /// Creates the account of a sign-up link, of the kind and group in `made`, and signs the
+    /// Creates the user of a sign-up link, of the kind and group in `template`, and signs the
     /// browser in. A link can be used only once. Returns the new cookie and the path to go to.
     ///
     /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(
         &self,
-        (accounts, made): (&Accounts, &SignUpUser),
+        (accounts, template): (&Accounts, &SignUpUser),
         token: &str,
         context: &RequestContext,
     ) -> Result<(Secret, String)> {
@@ -194,7 +194,7 @@ impl IdentityService {
         new.email = Some(link.email);
         new.is_email_confirmed = true;
         new.password_hash = Some(PasswordHash::own(link.password_hash));
-        let create = create_self_registered(accounts, made.of(new), context);
+        let create = create_self_registered(accounts, template.of(new), context);
         let user = self.use_sign_up_link(token, create).await?;
         let cookie = self.open_browser_session(&user, context, false).await?;
         Ok((cookie, link.next))

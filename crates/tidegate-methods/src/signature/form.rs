@@ -84,12 +84,12 @@ impl ValueForm {
 }
 
 impl ValueForm {
-    /// Calls `see` with this form, and with every form that it contains.
-    pub(crate) fn walk(&self, see: &mut dyn FnMut(&Self)) {
-        see(self);
+    /// Calls `visit` with this form, and with every form that it contains.
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self)) {
+        visit(self);
         match self {
-            Self::Array(inner) | Self::Range(inner) | Self::Multirange(inner) => inner.walk(see),
-            Self::Composite(attributes) => attributes.iter().for_each(|(_, form)| form.walk(see)),
+            Self::Array(inner) | Self::Range(inner) | Self::Multirange(inner) => inner.walk(visit),
+            Self::Composite(attributes) => attributes.iter().for_each(|(_, form)| form.walk(visit)),
             _ => {}
         }
     }

@@ -65,9 +65,11 @@ impl NotNull {
         let tables = to_raw_value(&tables).map_err(Error::internal)?;
         let params = Params::One(vec![(Cow::Borrowed("tables"), &*tables)]);
         let statement = LOOKUP.bind(&params, NO_TEXTS, NO_TEXTS)?;
-        let who = Principal::Catalog(database.clone());
+        let principal = Principal::Catalog(database.clone());
         let mut rows = TextRows::default();
-        executor.query(&who, &statement, options, &mut rows).await?;
+        executor
+            .query(&principal, &statement, options, &mut rows)
+            .await?;
         let found = rows.0.iter().map(|row| column_origin(row));
         let found: Option<HashSet<_>> = found.collect();
         let found = found.ok_or_else(|| Error::internal("the catalog's answer is no column"))?;

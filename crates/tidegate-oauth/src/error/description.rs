@@ -7,8 +7,9 @@ use tidegate_identity::{Error as IdentityError, RoleError, StoreError};
 use super::Error;
 
 impl Error {
-    /// A description for client developers: fixed ASCII text without values of the request. It has
-    /// no colon followed by a space, because an existing client splits the text there.
+    /// A description for client developers, without values of the request. Except for an error of a
+    /// role, it is ASCII text without a colon that is followed by a space, because an existing
+    /// client splits the text there.
     pub fn description(&self) -> Cow<'static, str> {
         match self {
             Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),

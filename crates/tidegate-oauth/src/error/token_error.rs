@@ -6,8 +6,8 @@ pub enum TokenError {
     /// The token is longer than 8 KiB.
     #[error("it is too long")]
     TooLong,
-    /// The token is not three segments of base64url, or its claims are missing or have values that
-    /// this version does not know.
+    /// The token is not three segments of base64url, or its claims are missing or have unknown
+    /// values.
     #[error("it is malformed")]
     Malformed,
     /// The header differs from the headers of all keys in use: it has another algorithm, type or

@@ -36,7 +36,7 @@ impl Issuer {
             let client = client.or_else(|| self.settings.builtin.find(id));
             client.map_or_else(|| id.to_owned(), |client| client.name)
         };
-        let sessions = store.sessions_of_user(key, now).await?;
+        let sessions = store.sessions_of_user(key, None, now).await?;
         let consents = store.consents_of_user(key).await?;
         let passkeys = if self.identity.has_passkeys() {
             Some(self.identity.passkeys_of(key).await?)

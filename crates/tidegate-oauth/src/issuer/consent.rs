@@ -80,14 +80,17 @@ impl Issuer {
             .with_address(context.address);
         self.ports.audit(event).await;
         let now = self.ports.clock.now();
-        for session in store.sessions_of_user(key, now).await? {
-            if session.client_id == client_id {
+        loop {
+            let sessions = store.sessions_of_user(key, Some(client_id), now).await?;
+            if sessions.is_empty() {
+                return Ok(());
+            }
+            for session in sessions {
                 let reason = EndReason::UserEnded;
                 store.end_session(session.id, reason, now).await?;
                 self.denylist.add(session.id, now);
             }
         }
-        Ok(())
     }
 }
 

@@ -18,17 +18,18 @@ pub enum LoginOutcome {
         /// The path to which the browser goes next.
         next: String,
     },
-    /// The account was linked to the signed-in user. Holds the email that informs the user; `None`
-    /// if the user has no email address.
+    /// The account was linked to the signed-in user. Contains the email that informs the user;
+    /// `None` if the user has no email address.
     Linked(Option<Email>),
 }
 
 /// A browser's request to the callback URL.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderCallback<'a> {
-    /// The query parameters of the callback, which hold the provider's result.
+    /// The query parameters of the callback, with the provider's result.
     pub response: &'a Parameters,
-    /// The browser's cookie.
+    /// The browser's cookie. It must be the cookie with which the login began, so that no other
+    /// browser can complete the login.
     pub cookie: &'a Secret,
     /// The signed-in browser, if any.
     pub browser: Option<&'a Browser>,
@@ -36,16 +37,15 @@ pub struct ProviderCallback<'a> {
 
 impl Issuer {
     /// Begins a login at an identity provider for an OAuth client. Returns the URL of the provider
-    /// to which the browser goes. `there` consists of the name of the provider, and the URL to
-    /// which the provider sends the browser back. After the login the browser goes to the path
-    /// `next`.
+    /// to which the browser goes. `provider` is the id of the provider. The provider sends the
+    /// browser back to `redirect_uri`. After the login the browser goes to the path `next`.
     ///
     /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
     /// when the provider cannot be reached.
     pub async fn begin_federated_login(
         &self,
         providers: &dyn IdentityProviders,
-        there: (&str, &str),
+        (provider, redirect_uri): (&str, &str),
         (client, next): (&Client, &str),
         cookie: &Secret,
     ) -> Result<String> {
@@ -53,9 +53,10 @@ impl Issuer {
             client: client.id.clone(),
             next: next.to_owned(),
         };
+        let target = (provider, redirect_uri);
         let begun = self
             .identity
-            .begin_provider_login(providers, there, purpose, cookie);
+            .begin_provider_login(providers, target, purpose, cookie);
         Ok(begun.await?)
     }
 
@@ -71,20 +72,22 @@ impl Issuer {
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),
         (provider, redirect_uri): (&str, &str),
-        back: &ProviderCallback<'_>,
+        callback: &ProviderCallback<'_>,
         context: &RequestContext,
     ) -> Result<LoginOutcome> {
-        let state = back.response.text("state")?.unwrap_or_default();
-        let code = back.response.text("code")?;
-        let there = (provider, redirect_uri);
+        let state = callback.response.text("state")?.unwrap_or_default();
+        let code = callback.response.text("code")?;
+        let target = (provider, redirect_uri);
         let (purpose, identity) = self
             .identity
-            .complete_provider_login(providers, there, (state, code), back.cookie)
+            .complete_provider_login(providers, target, (state, code), callback.cookie)
             .await?;
         let identity = (provider, &identity);
         match purpose {
             LoginPurpose::Link => {
-                let browser = back.browser.filter(|browser| !browser.lacks_second_factor);
+                let browser = callback
+                    .browser
+                    .filter(|browser| !browser.lacks_second_factor);
                 let browser = browser.ok_or(IdentityError::InvalidLink)?;
                 let message = self
                     .identity

@@ -98,7 +98,7 @@ impl Issuer {
 }
 
 impl ImpersonationToken {
-    /// The JSON of the response body. It holds a secret: do not store or log it.
+    /// The JSON of the response body. It contains a secret: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {

@@ -23,8 +23,7 @@ impl Issuer {
         self.authenticate(&client, &request.client, address).await?;
         if self.personal_tokens.hash(request.token.expose()).is_some() {
             // A personal access token belongs to no client, so no client can revoke it. The
-            // response must be an error, because a response without one would say that the token
-            // was revoked.
+            // response must be an error, because success would mean that the token is revoked.
             return Err(Error::ForeignToken);
         }
         let Some((session, owner)) = self.session_of(&request.token) else {

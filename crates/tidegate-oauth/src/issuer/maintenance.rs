@@ -100,8 +100,8 @@ impl Issuer {
                 Err(error) => return Err(error),
             }
         }
-        // A node that has not seen the rotation signs with the old key until its next refresh. So a
-        // retired key is stored for longer than the lifetime of a token.
+        // A node signs with the old key until its first refresh after the rotation. So a retired
+        // key is stored for longer than the lifetime of a token.
         let retirement = lifetimes.denial() + lifetimes.key_notice;
         key_rotation::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
         let before = PurgeBefore {

@@ -16,7 +16,7 @@ const MAX_NONCE: usize = 512;
 pub enum Prompt {
     /// Show no page.
     None,
-    /// Ask for the password again.
+    /// Require a new sign-in.
     Login,
     /// Ask for consent again.
     Consent,

@@ -16,11 +16,11 @@ use tidegate_identity::{
 /// The lifetime of a token for which no expiry is requested.
 const LIFETIME: Duration = Duration::from_hours(24 * 90);
 /// The maximum lifetime of a token.
-const LONGEST: Duration = Duration::from_hours(24 * 366);
+const MAX_LIFETIME: Duration = Duration::from_hours(24 * 366);
 /// The maximum number of valid tokens that a user may have.
-const MOST: u32 = 100;
+const MAX_TOKENS: u32 = 100;
 /// The maximum number of tokens that a list of tokens returns.
-const LISTED: u32 = 1_000;
+const MAX_LISTED: u32 = 1_000;
 const MAX_NAME_LENGTH: usize = 100;
 
 /// A personal access token to create.
@@ -116,8 +116,8 @@ impl Issuer {
             let reason = "the default user, which anonymous callers share, has no tokens";
             return Err(Error::PersonalTokenRefused(reason));
         }
-        let tokens = store.personal_tokens(&key.database, Some(&key.name), now, MOST);
-        if tokens.await?.len() >= MOST as usize {
+        let tokens = store.personal_tokens(&key.database, Some(&key.name), now, MAX_TOKENS);
+        if tokens.await?.len() >= MAX_TOKENS as usize {
             return Err(Error::TooManyPersonalTokens);
         }
         let secret = self.personal_tokens.generate(&*self.ports.random)?;
@@ -141,15 +141,15 @@ impl Issuer {
         };
         store.insert_session(&session).await?;
         self.require_unchanged(&session, &user).await?;
-        let who = (actor, address);
-        self.audit_personal_token(AuditKind::TokenCreated, &session, who)
+        let kind = AuditKind::TokenCreated;
+        self.audit_personal_token(kind, &session, (actor, address))
             .await;
         Ok(CreatedPersonalToken { session, secret })
     }
 
     /// The live personal access tokens that the caller may see, the most recently used first, at
-    /// most 1,000. Any user sees its own tokens. The owner of the tenant sees the tokens of all
-    /// users, or only of `user` if it is given.
+    /// most 1,000. These are the caller's own tokens. For the owner of the tenant, these are the
+    /// tokens of all users, or only of `user` if it is given.
     ///
     /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn personal_tokens(
@@ -165,15 +165,15 @@ impl Issuer {
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         Ok(store
-            .personal_tokens(&caller.database, user, now, LISTED)
+            .personal_tokens(&caller.database, user, now, MAX_LISTED)
             .await?)
     }
 
     /// Revokes personal access tokens that the caller may see. The revocation takes effect on this
     /// node immediately, and on other nodes after their next refresh of the denylist.
     ///
-    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. No token is
-    /// then revoked.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens, or if a
+    /// token is not valid any more. No token is then revoked.
     pub async fn revoke_personal_tokens(
         &self,
         caller: &Claims,
@@ -192,18 +192,19 @@ impl Issuer {
             found.push(session.ok_or(IdentityError::NotFound("token"))?);
         }
         for session in &found {
-            let who = (Some(caller.acting()), address);
-            self.revoke_personal_token(session, who).await?;
+            let actor = Some(caller.acting());
+            self.revoke_personal_token(session, (actor, address))
+                .await?;
         }
         Ok(())
     }
 
-    /// Revokes a personal access token. `who` consists of the acting user (`None` for the operator)
-    /// and the client's address, for the audit log.
+    /// Revokes a personal access token. The audit event names `actor`, the acting user (`None` for
+    /// the operator), and `address`, the client's address.
     pub async fn revoke_personal_token(
         &self,
         session: &Session,
-        who: (Option<&str>, Option<IpAddr>),
+        (actor, address): (Option<&str>, Option<IpAddr>),
     ) -> Result<()> {
         let now = self.ports.clock.now();
         let reason = EndReason::Revoked;
@@ -211,7 +212,8 @@ impl Issuer {
         let ended = ended.await?;
         self.denylist.add(session.id, now);
         if ended {
-            self.audit_personal_token(AuditKind::TokenRevoked, session, who)
+            let kind = AuditKind::TokenRevoked;
+            self.audit_personal_token(kind, session, (actor, address))
                 .await;
         }
         Ok(())
@@ -245,7 +247,7 @@ fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
             "a text of 1 to 100 bytes without control characters",
         );
     }
-    if expires_at <= now || expires_at > now.plus(LONGEST) {
+    if expires_at <= now || expires_at > now.plus(MAX_LIFETIME) {
         return invalid("expires_at", "a time within the next 366 days");
     }
     Ok(())

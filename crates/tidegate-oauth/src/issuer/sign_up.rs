@@ -48,11 +48,11 @@ impl Issuer {
         Ok(email.await?)
     }
 
-    /// The content of a sign-up link, to show before the account is created.
+    /// The content of a sign-up link, to show before the user is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
     /// [`Error::SignUpClosed`] if the client does not allow sign-up any more, or was dropped after
-    /// the link was sent. A new client with the same id does not count.
+    /// the link was sent. A new client with the same id is another client.
     pub async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         Ok(self.open_sign_up_link(token).await?.1)
     }
@@ -67,8 +67,8 @@ impl Issuer {
         Ok((client, link))
     }
 
-    /// Creates the account of a sign-up link and signs the browser in. A link can be used only
-    /// once. Returns the new cookie and the path to go to.
+    /// Creates the user of a sign-up link and signs the browser in. A link can be used only once.
+    /// Returns the new cookie and the path to go to.
     ///
     /// Errors: those of [`sign_up_link`](Self::sign_up_link), and those of
     /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
@@ -79,8 +79,10 @@ impl Issuer {
         context: &RequestContext,
     ) -> Result<(Secret, String)> {
         let (client, _) = self.open_sign_up_link(token).await?;
-        let made = (accounts, &client.signup);
-        let confirmed = self.identity.confirm_sign_up(made, token, context);
+        let template = &client.signup;
+        let confirmed = self
+            .identity
+            .confirm_sign_up((accounts, template), token, context);
         Ok(confirmed.await?)
     }
 }

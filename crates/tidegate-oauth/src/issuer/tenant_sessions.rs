@@ -8,12 +8,12 @@ use crate::{Claims, Result, Session};
 use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
 /// The maximum number of sessions that a list of sessions returns.
-const MOST: u32 = 1_000;
+const MAX_LISTED: u32 = 1_000;
 
 impl Issuer {
     /// The live sessions that the caller may see, the most recently used first, at most 1,000.
     /// Without `user` the owner gets all sessions of the tenant except those of anonymous callers.
-    /// An anonymous caller sees and ends only its own session.
+    /// An anonymous caller gets only its own session.
     ///
     /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
@@ -32,12 +32,12 @@ impl Issuer {
             return Ok(self
                 .ports
                 .store
-                .sessions(&caller.database, now, MOST)
+                .sessions(&caller.database, now, MAX_LISTED)
                 .await?);
         };
         let key = UserKey::new(&caller.database, name);
-        let mut sessions = self.ports.store.sessions_of_user(&key, now).await?;
-        sessions.truncate(MOST as usize);
+        let mut sessions = self.ports.store.sessions_of_user(&key, None, now).await?;
+        sessions.truncate(MAX_LISTED as usize);
         Ok(sessions)
     }
 

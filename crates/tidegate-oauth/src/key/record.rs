@@ -2,8 +2,8 @@
 
 use tidegate_identity::Timestamp;
 
-/// An EC P-256 key pair for ES256 (RFC 7518, section 3.4). The private key is encrypted by the
-/// master key, so read access to the store does not allow signing.
+/// An EC P-256 key pair for ES256 (RFC 7518, section 3.4). The private key is encrypted with a key
+/// derived from the master key, so read access to the store does not allow signing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningKeyRecord {
     /// The `kid` in tokens and in the key set.
@@ -21,8 +21,8 @@ pub struct SigningKeyRecord {
 /// The states of a signing key, in order. After `Retired` the record is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// The key does not sign yet. It is published already, so that resource servers know it in
-    /// time.
+    /// The key does not sign yet. It is already published, so that resource servers have loaded it
+    /// before it signs.
     Next,
     /// The key signs new tokens.
     Active {

@@ -152,11 +152,11 @@ impl IssuerTables {
         now: Timestamp,
     ) -> Option<Session> {
         let mut sessions = self.sessions.values_mut();
-        let is_it = |session: &&mut Session| {
+        let is_wanted = |session: &&mut Session| {
             let token = session.personal.as_ref();
             token.is_some_and(|token| token.hash == hash) && session.is_alive(now)
         };
-        let session = sessions.find(is_it)?;
+        let session = sessions.find(is_wanted)?;
         session.refreshed_at = now;
         Some(session.clone())
     }
@@ -228,8 +228,8 @@ impl IssuerTables {
             .find(|device| device.user_code == user_code)
     }
 
-    /// Deletes sessions, authorization codes and device codes that expired or ended before the
-    /// given times; returns the number of deleted rows.
+    /// Deletes sessions that expired or ended before `sessions`, and authorization codes and device
+    /// codes that expired before `flows`. Returns the number of deleted rows.
     pub(super) fn purge(&mut self, sessions: Timestamp, flows: Timestamp) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.codes.len() + tables.devices.len();

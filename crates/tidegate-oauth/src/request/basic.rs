@@ -14,7 +14,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Credentials from HTTP Basic authentication. RFC 6749 requires the id and the secret to be
-/// form-encoded, but some clients send them unencoded. So this struct holds both readings, and
+/// form-encoded, but some clients send them unencoded. So this struct contains both readings, and
 /// either may match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {

@@ -4,7 +4,8 @@ use super::{BasicCredentials, Parameters};
 use crate::{Error, Result};
 use tidegate_identity::Secret;
 
-/// A client's id and secret, in each reading that the request allows.
+/// A client's id and secret. With Basic authentication there may be two readings of them (see
+/// [`BasicCredentials`]).
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     readings: Vec<(String, Option<Secret>)>,

@@ -76,8 +76,8 @@ impl Parameters {
     }
 
     /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
-    /// A program that reads the first value and a program that reads the last value would see
-    /// different requests.
+    /// A program that reads the first value and a program that reads the last value would read
+    /// different values.
     ///
     /// Errors: [`Error::DuplicateParameter`] with the name of the parameter. A name that a response
     /// must not contain is replaced by a description.

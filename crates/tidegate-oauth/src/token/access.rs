@@ -12,8 +12,8 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
-/// The claims of a valid access token. The name of the claim in the token is in parentheses. The
-/// claims are cached for each token, so values that only few tokens have are boxed, and `jti`,
+/// The claims of a valid access token. Below, the names of claims in the token are in parentheses.
+/// The claims are cached for each token, so values that only few tokens have are boxed, and `jti`,
 /// which nothing reads, is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
@@ -32,10 +32,9 @@ pub struct Claims {
     pub member: Option<Box<MemberClaims>>,
     /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
-    /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role
-    /// of this user. Tokens of other users do not have the claim `shared`. A user's sessions end
-    /// when it becomes or stops being the default user, so the claim is true as long as the token
-    /// is valid.
+    /// Whether the user is the tenant's default user (`shared`), whose role anonymous callers
+    /// share. Tokens of other users do not have the claim. When a user becomes or stops being the
+    /// default user, its sessions end, so a valid token never has an outdated value.
     pub shared: bool,
     /// The scopes of the token (`scope`).
     pub scopes: Scopes,
@@ -120,9 +119,9 @@ struct Payload<S, P> {
 }
 
 impl<P> Payload<String, P> {
-    /// Takes the private claims of a member out of the payload; `None` for a user with a role.
-    /// An unknown kind and incomplete claims are errors: a token for a kind of user that this version
-    /// does not know must not count as the token of a user with a role.
+    /// Removes the private claims of a member from the payload and returns them; `None` for a user
+    /// with a role. Fails for an unknown kind and for incomplete claims: the token of a user of an
+    /// unknown kind must not count as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);
         match (kind, self.group.take(), self.user_id.take()) {

@@ -13,11 +13,11 @@ use crate::{EndedSession, Lifetimes};
 
 /// The claims of verified tokens, by the SHA-256 of the token.
 ///
-/// The hash covers the claims and the signature, so a token with the same signature but other claims
-/// is not found. The text of a token is several times as long as its hash, and is a credential, so
-/// it is not kept. Only verified tokens are inserted, so callers cannot fill the cache with invalid
-/// tokens. Two generations bound the size: when the young generation is full, it replaces the old
-/// generation.
+/// The hash covers the claims and the signature, so a token with the same signature but other
+/// claims is not found. The text of a token is several times as long as its hash, and is a
+/// credential, so it is not stored. Only verified tokens are inserted, so callers cannot fill the
+/// cache with invalid tokens. Two generations bound the size: when the young generation is full, it
+/// replaces the old generation.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     generations: RwLock<Generations>,
@@ -115,7 +115,7 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// The time from which on the next refresh must read ended sessions from the store.
+    /// The next refresh must read from the store the sessions that ended at this time or later.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
         let last_read = *self
             .last_read

@@ -24,7 +24,7 @@ pub struct TokenResponse {
 }
 
 impl TokenResponse {
-    /// The JSON of the response body. It holds secrets: do not store or log it.
+    /// The JSON of the response body. It contains secrets: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {

@@ -182,7 +182,7 @@ pub(crate) fn select_account(form: &PageForm<'_>, user: &str) -> Markup {
     }
 }
 
-/// The message after the user approved or denied a device.
+/// The message after the user allowed or denied a device.
 pub(crate) fn decided(allowed: bool) -> Markup {
     if allowed {
         notice(

@@ -1,5 +1,6 @@
-// Passes the questions of a page to the browser's passkeys, and sends the answers with their forms.
-// Where the browser has no passkeys, the buttons stay hidden, and the page for a new one says so.
+// Passes the challenges of a page to the browser's functions for passkeys (WebAuthn), and submits
+// the forms with their results. In a browser without passkeys the buttons stay hidden, and the page
+// for adding a passkey shows a message.
 "use strict";
 
 for (const box of document.querySelectorAll("[data-passkey]")) {

@@ -6,7 +6,7 @@ use tidegate_identity::{Passkey, PasskeyRequest, Timestamp};
 use super::form::PageForm;
 use super::words::ago;
 
-/// The form for a sign-in by a passkey, which the sign-in page contains.
+/// The form on the sign-in page for signing in with a passkey.
 pub(super) fn sign_in(form: &PageForm<'_>, request: &PasskeyRequest, script: &str) -> Markup {
     let label = "Sign in with a passkey";
     let field = form.message.filter(|message| message.field == "passkey");

@@ -23,8 +23,8 @@ pub(crate) struct SignIn<'a> {
     pub sign_up: Option<&'a str>,
     /// Whether a link to sign in can be sent by email.
     pub email_link: bool,
-    /// The challenge for a sign-in by a passkey, and the path of the script that answers it; `None`
-    /// if browsers allow no passkeys at the service's URL.
+    /// The challenge for a sign-in by a passkey, and the path of the script that passes it to the
+    /// authenticator; `None` if browsers allow no passkeys at the service's URL.
     pub passkey: Option<(PasskeyRequest, String)>,
     /// The identity providers, one button each.
     pub choices: &'a [Choice],

@@ -117,8 +117,8 @@ impl<'p> Merge<'p, '_> {
     }
 
     /// Checks the size limit. A plan with a single level is not checked, because its rows were
-    /// counted when they arrived. Also, an error could not undo the write if the plan wrote these
-    /// rows and committed them.
+    /// counted when they arrived. Besides, if the plan wrote and committed these rows, an error
+    /// could not undo the write.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));

@@ -29,7 +29,7 @@ const WITH_CHECK_OPTION: &str = "44000";
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
 /// loop {
 ///     let steps = plan.steps()?;               // all statements
-///     executor.pipeline(…steps…).await?;       // in the transaction that plan.mode() says
+///     run(steps).await?;                       // in the transaction that `Plan::mode` requires
 ///     if !plan.restart() { break }             // rare: lists exceeded the limit that they share
 /// }
 /// let outcome = plan.finish(&mut out)?;

@@ -30,7 +30,9 @@ pub struct Template {
 struct TemplateTree {
     levels: Vec<TemplateLevel>,
     statement: Arc<Statement>,
+    /// The paths of the parameters in the request, for errors.
     places: Vec<Arc<str>>,
+    /// For each parameter, the source of its value.
     values: Vec<Value>,
     reading: Reading,
 }

@@ -43,7 +43,7 @@ enum Task {
     Write(usize),
     /// The statement reads aggregates or levels.
     Read(Reading),
-    /// No statement remains.
+    /// There is no current statement: none has begun, or all have run.
     Done,
 }
 

@@ -46,6 +46,7 @@ pub(crate) struct Keys {
     /// The most recently used integer key and its slot; `None` before the first key. They save
     /// look-ups, because rows with equal keys mostly follow each other.
     last: Option<(i64, u32)>,
+    /// The encoded key that is being looked up. It is stored here to reuse the memory.
     scratch: Vec<u8>,
 }
 

@@ -58,7 +58,7 @@ pub(crate) enum Op {
         /// The index of the column that follows those of the joined row.
         columns: usize,
     },
-    /// Leaves an insertion point for the rows of a child level. The next columns are the key by
+    /// Records an insertion point for the rows of a child level. The next columns are the key by
     /// which these rows are found.
     Children { text: Range<usize>, child: usize },
 }
@@ -132,7 +132,8 @@ pub(crate) struct Child {
     pub(crate) table: usize,
     /// The range of the key columns among the expressions of the program.
     pub(crate) key: Range<usize>,
-    /// The index of the child level.
+    /// The index of the child level in the list of the levels of the root field. Each level comes
+    /// after its parent in this list.
     pub(crate) level: usize,
     /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,

@@ -20,7 +20,9 @@ pub(crate) struct LevelRows {
     /// The largest number of rows of each list.
     pub(crate) most: u32,
     pub(crate) written: RowTextWriter,
+    /// The rows of all lists, in the order in which they arrived.
     pub(crate) list: Vec<Row>,
+    /// The lists. The index of a list is its slot.
     pub(crate) slots: Vec<ListRows>,
     /// The number of rows received, including those beyond the limit of their list.
     pub(crate) received: u64,
@@ -60,7 +62,8 @@ pub(crate) struct Row {
     pub(crate) next: u32,
 }
 
-/// The rows of one list.
+/// The rows of one list. `first` and `last` are indexes in [`LevelRows::list`], or `NONE` if the
+/// list is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListRows {
     pub(crate) first: u32,
@@ -190,7 +193,7 @@ impl LevelRows {
         self.written.columns(&self.program, header, at)
     }
 
-    /// Adds a row to the list that its first columns name.
+    /// Adds a row to a list, which the first columns of the row determine ([`Grouping`]).
     pub(crate) fn push<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,

@@ -31,6 +31,7 @@ pub(crate) struct RowTextWriter {
     cells: Vec<Option<Cell>>,
     /// The joined rows that enclose the current instruction, the innermost last.
     open: Vec<OpenRow>,
+    /// The field errors of the value that is being written.
     inner: Vec<Inner>,
 }
 

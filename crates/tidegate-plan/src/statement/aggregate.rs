@@ -41,8 +41,9 @@ pub(crate) fn aggregate(
 }
 
 /// Appends the start of the call of an aggregate function, up to and including the opening
-/// parenthesis. For a type of an extension, the function is qualified with the schema of the type,
-/// because the functions in `pg_catalog` would take the values as text.
+/// parenthesis. For a type of an extension, the function is taken from the schema of the type. For
+/// such a type, `pg_catalog` has no function, or only one that casts the values: `pg_catalog.min`
+/// compares values of `citext` as `text`, with regard to case.
 pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
     match operator_schema(r#type) {
         "pg_catalog" => sql.syntax("pg_catalog"),

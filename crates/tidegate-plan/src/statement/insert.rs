@@ -322,8 +322,8 @@ fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<
 /// The path of the value that PostgreSQL rejected in the insert of a group. If the error is about a
 /// length or precision, this is the path of the first value that exceeds the limit of its column.
 /// Otherwise it is the path of the first value of the reported column whose text the message
-/// quotes. Returns `None` if no such value is found. `listed` says whether the request has a list
-/// of objects.
+/// quotes. Returns `None` if no such value is found. `listed` is true if the request has a list of
+/// objects.
 pub(crate) fn locate(
     relation: &Relation,
     listed: bool,

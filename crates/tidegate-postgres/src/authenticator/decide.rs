@@ -85,8 +85,8 @@ pub(super) struct DecisionQuery<'a> {
 pub(super) struct DecisionOutcome {
     /// The reasons for which connections are not shared; empty if they are shared.
     pub(super) objections: Vec<Objection>,
-    /// One entry for each authenticator that cannot be used. The users of such an authenticator log
-    /// in as themselves.
+    /// Entries for authenticators that cannot be used or are missing. The users of such an
+    /// authenticator log in as themselves.
     pub(super) unusable: Vec<Objection>,
     /// The users that have an authenticator.
     pub(super) members: Vec<AuthenticatorMember>,

@@ -1,6 +1,7 @@
--- Fingerprints of the cluster's own rows on which the decision about shared connections depends,
--- one for each tenant. A tenant's row covers the database and its users with their memberships and
--- settings; `place` is its name up to the slash. All other roles are in a row with an empty name.
+-- Selects one fingerprint for each tenant, of the rows in shared catalogs on which the decision
+-- about shared connections depends. It covers the tenant's database, and the tenant's users with
+-- their memberships and settings. `place` is the tenant's name: the part of the user's name before
+-- the slash. One more fingerprint, with an empty name, covers the roles without a slash.
 SELECT f.place, pg_catalog.concat(pg_catalog.count(*), ' ',
            pg_catalog.sum(pg_catalog.hashtextextended(f.version, 0)))
 FROM (
@@ -14,7 +15,7 @@ FROM (
            pg_catalog.concat('m', m.roleid, ' ', m.member, ' ', m.xmin)
     FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_authid r ON r.oid = m.member
     UNION ALL
-    -- A member of an authenticator concerns the authenticator's tenant too.
+    -- A membership in an authenticator also counts for the authenticator's tenant.
     SELECT pg_catalog.split_part(r.rolname::text, '/', 1),
            pg_catalog.concat('a', m.roleid, ' ', m.member, ' ', m.xmin)
     FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_authid r ON r.oid = m.roleid

@@ -1,7 +1,7 @@
--- The users of this database that may use an authenticator, with the authenticator's name and the
--- number of seconds for which they may log in. A role switch does not apply the rules of a login,
--- such as an expired password or settings of the role. Therefore users to which such rules apply
--- are left out and log in themselves.
+-- Selects the users of this database that may use an authenticator, with the authenticator's name
+-- and the number of seconds for which they may log in (empty without a limit). A role switch does
+-- not apply the rules of a login, such as an expired password or settings of the role. Therefore
+-- users to which such rules apply are left out and log in themselves.
 WITH granted (oid) AS (
     SELECT DISTINCT a.grantee
     FROM pg_catalog.pg_database d
@@ -11,9 +11,10 @@ WITH granted (oid) AS (
         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
     WHERE d.datname = pg_catalog.current_database() AND a.privilege_type = 'CONNECT'
 ), entitled (oid) AS MATERIALIZED (
-    -- By a grant to the user, or as a member of a role with a grant, such as the role of all users.
-    -- Since PostgreSQL 16 the membership has the option to inherit; before, the member has it. If
-    -- pg_auth_members has no such column, the name refers to that of `fallback`.
+    -- The roles that may connect by a grant to themselves, or because they inherit from a role with
+    -- a grant, such as the role of all users. Since PostgreSQL 16 `inherit_option` of the
+    -- membership decides whether the member inherits. Before, `rolinherit` of the member decides,
+    -- and the name `inherit_option` refers to the NULL of `fallback`.
     SELECT g.oid FROM granted g
     UNION
     SELECT m.member
@@ -42,8 +43,8 @@ WITH granted (oid) AS (
         WHERE p.grantee = 0 AND p.privilege_type = 'USAGE')
 ), incomplete (grantee, schema) AS MATERIALIZED (
     -- PostgreSQL checks USAGE on a schema only when it parses a statement, which then stays
-    -- prepared for all users. Therefore users log in that have a privilege on a table but not on
-    -- its schema. This part selects the grantees of such privileges.
+    -- prepared for all users. Therefore users that have a privilege on a table but not on its
+    -- schema must log in themselves. This part selects the grantees of such privileges.
     SELECT g.grantee, g.schema FROM (
         SELECT DISTINCT a.grantee, n.oid
         FROM closed n
@@ -67,8 +68,8 @@ SELECT u.rolname::text, a.rolname::text,
            THEN u.rolvaliduntil - pg_catalog.now() END)::text, '')
 FROM login a
 JOIN pg_catalog.pg_auth_members m ON m.member = a.oid
--- One index lookup for each member. For a join PostgreSQL would expect few rows, and compare each
--- user with each other user.
+-- OFFSET 0 makes PostgreSQL look up each member by an index. For a plain join it would expect few
+-- rows, and compare each member with each user.
 CROSS JOIN LATERAL (SELECT l.* FROM login l WHERE l.oid = m.roleid OFFSET 0) u
 CROSS JOIN place p
 WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '/$authenticator')

@@ -125,7 +125,7 @@ impl Authenticators {
     pub fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName) {
         let state = self.tenants.read().get(database).cloned();
         if let Some(cached) = state.and_then(|state| state.cached()) {
-            cached.refuse(authenticator);
+            cached.note_refused_login(authenticator);
         }
     }
 
@@ -139,10 +139,10 @@ impl Authenticators {
     ///
     /// If only plain users were added, that is, users without further attributes and memberships,
     /// reads only these users. After any other change, compares the roles of all tenants. For each
-    /// tenant whose roles have changed, makes a new decision if a request has used the old one since
-    /// the previous call of this function or of [`Self::decide_outdated`]. For the other tenants
-    /// with changed roles, lets the next request decide, because a thousand decisions here would
-    /// delay the check of logins, which runs next.
+    /// tenant whose roles have changed, makes a new decision if a request has used the old one
+    /// since the previous call of this function or of [`Self::decide_outdated`]. For the other
+    /// tenants with changed roles, lets the next request decide, because a thousand decisions here
+    /// would delay the check of logins, which runs next.
     ///
     /// # Errors
     ///

@@ -1,14 +1,15 @@
--- The rows of the shared catalogs that were written since `:bound`, which is the oldest transaction
--- that ran during the previous query. No rows if it is empty. Unchanged rows cost only the scan, so
--- a new user costs about the same among ten thousand users as among a hundred.
+-- Selects the rows of the shared catalogs that were written since `:bound`: the oldest transaction
+-- that ran during the previous query. If `:bound` is empty, no such rows are selected. Unchanged
+-- rows cost only the scan, so a new user costs about the same among ten thousand users as among a
+-- hundred.
 --
--- The first row has the values for the next query: the bound, the number of rows (a deleted row
--- shows as a difference from the previous number plus the new rows), and the oid of the newest
--- role. Then follows one row for each new row of a catalog: its identity, the tenant, and a text.
--- The text is the oid of the role or `member` if the row belongs to a plain new user, to which the
--- decision for its tenant (decide.sql) does not apply; otherwise it is empty.
+-- The first row has the values for the next query: the bound, the total number of rows in the
+-- catalogs, and the OID of the newest role. The total shows whether rows were deleted. After it,
+-- there is one row for each row that was written: its identity, the tenant, and the column `plain`.
+-- This column is the OID of the role, or `member`, if the row belongs to a plain new user, because
+-- of which no new decision for the tenant (decide.sql) is needed. Otherwise it is empty.
 --
--- A plain user has no attribute that decide.sql objects to. It is only a member of groups that have
+-- A plain user has no attribute that decide.sql objects to. It is a member only of groups that have
 -- older users of the tenant as members, and its only members are authenticators. Its objects and
 -- grants are definitions in the tenant's database, which the event trigger there reports.
 WITH bound (age) AS (

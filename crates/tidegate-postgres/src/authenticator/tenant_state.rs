@@ -41,8 +41,8 @@ pub(super) struct TenantState {
 pub(super) struct CachedDecision {
     /// The reasons for which connections are not shared; empty if they are shared.
     objections: Vec<Objection>,
-    /// One entry for each authenticator that cannot be used. The users of such an authenticator log
-    /// in as themselves.
+    /// Entries for authenticators that cannot be used or are missing. The users of such an
+    /// authenticator log in as themselves.
     unusable: Vec<Objection>,
     /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal;
     /// `None` if no login was refused.
@@ -94,7 +94,7 @@ impl CachedDecision {
     }
 
     /// Records that PostgreSQL refuses the login of an authenticator.
-    pub(super) fn refuse(&self, authenticator: &RoleName) {
+    pub(super) fn note_refused_login(&self, authenticator: &RoleName) {
         *self.refused.lock() = Some((authenticator.clone(), Instant::now()));
     }
 }

@@ -1,6 +1,6 @@
--- The unusable and the missing authenticators of this database, with the SQL that repairs them.
--- Authenticators are numbered from 1 without gaps, and each tenant has at least one. The conditions
--- are those of members.sql.
+-- Selects a reason and an empty remedy for each unusable authenticator of this database, and one
+-- such row if authenticators are missing. Authenticators are numbered from 1 without gaps, and each
+-- tenant has at least one. The conditions are those of members.sql.
 WITH authenticator AS (
     SELECT r.oid, r.rolname,
            NOT r.rolcanlogin OR r.rolconnlimit = 0

@@ -24,7 +24,7 @@ use crate::statement::{SideEffects, StatementCache};
 
 /// The SQLSTATE of the notice by which the event trigger reports a changed definition to the
 /// session that changed it (`announce_function.sql` of `tidegate-service`).
-const REDEFINED: &str = "TGDEF";
+const DDL_NOTICE: &str = "TGDEF";
 
 /// A connection that logged in as one role.
 pub struct Connection {
@@ -171,17 +171,17 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use even if only pure reads ran on it.
-    /// It must if it seals claims of members and its most recent reset is at least a second ago.
-    /// The reason is that this node may have read a new definition too late, so that a read counted
-    /// as pure although it ran the new code.
-    pub(crate) fn is_check_due(&self) -> bool {
-        self.session.is_check_due(Instant::now())
+    /// It must if it seals claims of members and its most recent reset is at least a second ago:
+    /// this node may have read a new definition too late, so that a read counted as pure although
+    /// it ran the new code.
+    pub(crate) fn is_periodic_reset_due(&self) -> bool {
+        self.session.is_periodic_reset_due(Instant::now())
     }
 
-    /// If [`Self::is_check_due`] returns `true`, the state becomes
+    /// If [`Self::is_periodic_reset_due`] returns `true`, the state becomes
     /// [`ConnectionState::NeedsRecovery`].
-    pub(crate) fn check_if_due(&mut self) {
-        if self.is_check_due() {
+    pub(crate) fn request_periodic_reset_if_due(&mut self) {
+        if self.is_periodic_reset_due() {
             self.session.note_side_effects(SideEffects::Session);
         }
     }
@@ -224,7 +224,7 @@ impl Connection {
     }
 
     /// Queues one of Tidegate's own commands with the simple query protocol.
-    pub(crate) fn simple(&mut self, text: &'static str) {
+    pub(crate) fn push_simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
         self.session.expect_responses(1);
@@ -282,9 +282,9 @@ impl Connection {
     }
 
     /// Closes the connection, because the caller changed a setting on which all later statements
-    /// depend, such as `client_encoding`. Returns the error for the caller. The statement may
-    /// nevertheless be committed, because PostgreSQL reports the change only afterwards.
-    fn changed(&mut self, reason: &'static str) -> Error {
+    /// depend, such as `client_encoding`. Returns the error for the caller. The statement may have
+    /// been committed all the same, because PostgreSQL reports the change only afterwards.
+    fn refuse_setting(&mut self, reason: &'static str) -> Error {
         self.mark_closed();
         let keyword = "SET";
         InputError::StatementNotAllowed { keyword, reason }.into()
@@ -325,7 +325,7 @@ impl Connection {
     pub(crate) fn handle_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
-                if body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
+                if body::has_sqlstate(self.channel.inbound.body(), DDL_NOTICE) {
                     self.session.note_ddl();
                 }
                 Ok(true)
@@ -344,10 +344,10 @@ impl Connection {
                     // With another encoding PostgreSQL would misread the text that the service
                     // sends, so the connection is closed.
                     Some(("client_encoding", value)) if value != "UTF8" => {
-                        Err(self.changed("client_encoding must stay UTF8; what else the statement did may have been kept"))
+                        Err(self.refuse_setting("client_encoding must stay UTF8; what else the statement did may have been kept"))
                     }
                     Some(("standard_conforming_strings", "off")) => {
-                        Err(self.changed("standard_conforming_strings must stay on; what else the statement did may have been kept"))
+                        Err(self.refuse_setting("standard_conforming_strings must stay on; what else the statement did may have been kept"))
                     }
                     Some(_) => Ok(true),
                     None => Err(self.protocol_error("an unreadable ParameterStatus")),

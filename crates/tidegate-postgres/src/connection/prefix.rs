@@ -56,7 +56,7 @@ impl Prefix {
     }
 
     /// Records that the statement failed because the database refused the sealed claims.
-    pub(crate) fn refuse(&mut self, error: ServerError) {
+    pub(crate) fn note_refused_claims(&mut self, error: ServerError) {
         self.refusal = Some(error);
     }
 

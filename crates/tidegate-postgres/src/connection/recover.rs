@@ -40,7 +40,7 @@ impl Connection {
         // caller prepared. A full reset is then needed.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
-                self.simple("ROLLBACK");
+                self.push_simple("ROLLBACK");
             }
             self.push_reset();
             self.finish_reset().await;
@@ -56,7 +56,7 @@ impl Connection {
             self.finish_reset().await;
         }
         if self.session.transaction() != TransactionStatus::Idle {
-            self.simple("ROLLBACK");
+            self.push_simple("ROLLBACK");
             while self.next(deadline).await? != tag::READY_FOR_QUERY {}
             self.ready_for_query()?;
         }
@@ -117,11 +117,11 @@ impl Connection {
         }
         // Only a backend whose connection still works must be terminated. After a failure of the
         // connection the backend ends by itself.
-        let runs_on = !drained && !self.session.is_closed();
+        let still_runs = !drained && !self.session.is_closed();
         if !drained || error.is_some() {
             self.mark_closed();
         }
-        if runs_on {
+        if still_runs {
             tracing::info!(
                 backend = self.backend().process_id,
                 "statement ignored the cancel request; terminating its backend"

@@ -47,13 +47,13 @@ impl Connection {
         }
         if discards {
             self.session.statements.clear();
-            self.simple("DISCARD ALL");
+            self.push_simple("DISCARD ALL");
         } else {
-            self.simple(SOFT);
+            self.push_simple(SOFT);
             self.push_check();
         }
         if seeds {
-            self.simple(SEED);
+            self.push_simple(SEED);
         }
         // A statement timeout that the caller set may fire at the very end of the reset. Because of
         // this additional Sync, the timeout interrupts the reset and not a statement of the next

@@ -100,7 +100,7 @@ impl SessionState {
 
     /// Whether the session must be reset before its next use, because it seals claims of members
     /// and its most recent reset is at least [`LONGEST_WITHOUT_RESET`] ago.
-    pub(super) fn is_check_due(&self, now: Instant) -> bool {
+    pub(super) fn is_periodic_reset_due(&self, now: Instant) -> bool {
         self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }
 

@@ -48,9 +48,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,
     /// How many checks have been requested.
-    asked: AtomicU64,
+    requested: AtomicU64,
     /// How many of the requested checks are complete.
-    answered: tokio::sync::Mutex<u64>,
+    completed: tokio::sync::Mutex<u64>,
 }
 
 impl LoginStates {
@@ -67,14 +67,14 @@ impl LoginStates {
         service: &dyn Executor,
         pool: &Pool<impl Connector>,
     ) -> Result<()> {
-        let mine = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut answered = self.answered.lock().await;
-        if *answered >= mine {
+        let mine = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut completed = self.completed.lock().await;
+        if *completed >= mine {
             return Ok(());
         }
-        let covers = self.asked.load(Ordering::SeqCst);
+        let covered = self.requested.load(Ordering::SeqCst);
         self.compare(service, pool).await?;
-        *answered = covers;
+        *completed = covered;
         Ok(())
     }
 

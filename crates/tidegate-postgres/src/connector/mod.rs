@@ -19,7 +19,7 @@ pub use login_state::LOGIN_STATE;
 /// The credential with which a role logs in.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The password, for example from [`crate::role_password`].
+    /// The password, for example from [`crate::role_password()`].
     pub password: Secret,
     /// The startup parameters of the role's sessions.
     pub startup: StartupParameters,
@@ -63,13 +63,13 @@ struct LockedOut;
 
 /// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database. `shared` says whether anonymous callers or the
-    /// members of a group share the role. If they do, settings that the role made for itself must
-    /// not apply to its sessions.
+    /// The credential of a role in a database. If `fixed_settings` is true, anonymous callers or
+    /// the members of a group share the role, and settings that the role set for itself must not
+    /// apply to its sessions.
     fn of<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>>;
 }
 
@@ -114,13 +114,13 @@ impl RoleConnector {
         &self.logins
     }
 
-    /// Terminates backends that do not react to a cancel request.
+    /// The terminator for backends that do not react to a cancel request.
     pub(crate) fn terminator(&self) -> &Arc<dyn BackendTerminator> {
         &self.terminator
     }
 
-    async fn log_in(&self, key: &PoolKey, shared: bool) -> Result<Connection, OpenError> {
-        let credential = self.credentials.of(key, shared).await?;
+    async fn log_in(&self, key: &PoolKey, fixed_settings: bool) -> Result<Connection, OpenError> {
+        let credential = self.credentials.of(key, fixed_settings).await?;
         let Credential {
             password,
             startup,
@@ -138,8 +138,8 @@ impl RoleConnector {
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &startup);
         let opened = Box::pin(opened).await;
-        if let Err(ConnectError::Refused(said)) = &opened
-            && is_lock_table_error(said)
+        if let Err(ConnectError::Refused(rejection)) = &opened
+            && is_lock_table_error(rejection)
         {
             self.terminator.lock_table_is_full();
         }
@@ -165,9 +165,9 @@ impl Connector for RoleConnector {
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
-        shared: bool,
+        fixed_settings: bool,
     ) -> BoxFuture<'a, Result<Connection, OpenError>> {
-        Box::pin(self.log_in(key, shared))
+        Box::pin(self.log_in(key, fixed_settings))
     }
 
     fn is_open(&self, connection: &mut Connection) -> bool {

@@ -149,13 +149,16 @@ impl CallerLimit {
             return Ok(permit);
         }
         let place = self.queue(&permit.caller)?;
-        let hurries = wait.deadline.is_some_and(|deadline| deadline < wait.until);
-        let until = wait.deadline.filter(|_| hurries).unwrap_or(wait.until);
+        let deadline_is_first = wait.deadline.is_some_and(|deadline| deadline < wait.until);
+        let until = wait
+            .deadline
+            .filter(|_| deadline_is_first)
+            .unwrap_or(wait.until);
         let taken = timeout_at(until, free.acquire_owned()).await;
         drop(place);
         match taken {
             Ok(taken) => permit.permit = Some(taken.map_err(Error::internal)?),
-            Err(_) if hurries => return Err(Error::Deadline),
+            Err(_) if deadline_is_first => return Err(Error::Deadline),
             Err(_) => return Err(exhausted()),
         }
         Ok(permit)

@@ -70,11 +70,11 @@ impl UserExecutor {
 /// errors unchanged.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {
     match error {
-        Error::Rejected(said)
-            if matches!(login.role_use, RoleUse::Member(_)) && is_refused_seal(&said) =>
+        Error::Rejected(rejection)
+            if matches!(login.role_use, RoleUse::Member(_)) && is_refused_seal(&rejection) =>
         {
             tracing::warn!(database = %login.database, "the database refused the claims of a member");
-            outage(*said)
+            outage(*rejection)
         }
         error => error,
     }

@@ -52,7 +52,7 @@ impl UserExecutor {
         };
         drop(tasks);
         let response = response.await.ok()?;
-        self.multiplexer.count();
+        self.multiplexer.count_delivered();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
         // The refresh runs on a connection of the service to the database. The service probably has
         // one open, because many requests run in this database.

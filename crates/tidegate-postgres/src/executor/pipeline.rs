@@ -52,8 +52,8 @@ impl UserExecutor {
         }
         let sealed = route.sealed();
         let attempted = match self.attempt(route, &mut pipeline, options).await {
-            // The decision about shared connections or the key of the claims may be outdated. Nothing
-            // has taken effect, so the second attempt cannot repeat a write.
+            // The decision about shared connections or the key of the claims may be outdated.
+            // Nothing has taken effect, so the second attempt cannot repeat a write.
             Err(PipelineFailure::RoleRefused(error)) => {
                 let route = self.route_again(login, sealed, &error).await?;
                 self.attempt(route, &mut pipeline, options).await
@@ -91,7 +91,7 @@ impl UserExecutor {
                     RunError::Failed(error) => error.into(),
                 })?;
         let outcome = self.send(pooled, &checked_out, pipeline, options).await;
-        if outcome.redefines {
+        if outcome.changes_definitions {
             checked_out.metadata.forget();
             self.invalidate(&checked_out.route.login.database);
         }
@@ -138,7 +138,7 @@ impl UserExecutor {
             return PipelineFailure::NotPipelined.into();
         }
         let outcome = run_pipeline(&mut pooled, &request, &mut sinks).await;
-        let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
+        let changes_definitions = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
         let result = match outcome {
             Ok(completions) => {
                 let mut statements = request.tasks.iter().map(|task| &task.bound.statement);
@@ -157,7 +157,10 @@ impl UserExecutor {
             }
             Err(failure) => Err(failure),
         };
-        PipelineOutcome { result, redefines }
+        PipelineOutcome {
+            result,
+            changes_definitions,
+        }
     }
 }
 
@@ -191,14 +194,14 @@ fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
 struct PipelineOutcome {
     result: Result<Vec<Completion>, PipelineFailure>,
     /// Whether a trigger or a function changed a definition.
-    redefines: bool,
+    changes_definitions: bool,
 }
 
 impl From<PipelineFailure> for PipelineOutcome {
     fn from(failure: PipelineFailure) -> Self {
         Self {
             result: Err(failure),
-            redefines: false,
+            changes_definitions: false,
         }
     }
 }

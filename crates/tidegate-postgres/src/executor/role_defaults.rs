@@ -35,7 +35,7 @@ impl RoleDefaults {
         // The check compares the role defaults with recorded ones, so it misses a change that was
         // made before they were first recorded. Therefore the role's own connections are closed in
         // any case.
-        self.pool.close_unshared(database, &login.role);
+        self.pool.close_for_new_settings(database, &login.role);
         let checking = self.pool.connector().logins().check(&**service, &self.pool);
         let outcome = tokio::time::timeout(CHECK_TIMEOUT, checking).await;
         if !matches!(outcome, Ok(Ok(()))) {

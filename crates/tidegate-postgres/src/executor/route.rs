@@ -39,7 +39,7 @@ pub trait Authentication: Send + Sync {
     ) -> BoxFuture<'a, Option<RoleName>>;
 
     /// Invalidates the decision about a database, because a definition or a privilege may have
-    /// changed. The next statement then needs a new decision.
+    /// changed. The next statement then renews the decision or makes a new one.
     fn invalidate(&self, database: &DatabaseName);
 
     /// Reports that PostgreSQL refuses the login of an authenticator.
@@ -216,7 +216,7 @@ pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
     pub(super) deadline: Option<Instant>,
-    /// The caller's permit to hold a connection; `None` if the connection's login serves no other
+    /// The caller's permit to occupy a connection; `None` if the connection's login serves no other
     /// callers.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(super) permit: Option<CallerPermit>,

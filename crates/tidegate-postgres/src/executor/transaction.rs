@@ -138,8 +138,9 @@ impl RoleTransaction {
         position
     }
 
-    /// Marks the transaction as failed after an error. PostgreSQL does not know of an error that
-    /// the service has found, such as an invalid value, and would run further statements.
+    /// Marks the transaction as failed after an error. PostgreSQL does not do this for an error
+    /// that the service itself has found, such as an invalid value, and would run further
+    /// statements.
     fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;
@@ -179,7 +180,7 @@ impl RoleTransaction {
         if let Some(ddl_guard) = ddl_guard.or(take_reported_ddl(pooled, metadata)) {
             metadata.forget();
             pooled.session.statements.retire();
-            self.redefine(ddl_guard);
+            self.guard_until_end(ddl_guard);
         }
         forget_if_malformed(&self.checked_out.metadata, &outcome);
         self.note_failure(outcome)
@@ -208,7 +209,8 @@ impl RoleTransaction {
         Ok(())
     }
 
-    fn redefine(&mut self, ddl_guard: DdlGuard) {
+    /// Keeps the guard until the transaction ends.
+    fn guard_until_end(&mut self, ddl_guard: DdlGuard) {
         self.ddl_guard = Some(DdlInTransaction {
             users: self.users.clone(),
             database: self.login.database.clone(),
@@ -233,7 +235,7 @@ impl RoleTransaction {
         // after it.
         let deferred = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
         if let Some(deferred) = deferred {
-            self.redefine(deferred);
+            self.guard_until_end(deferred);
         }
         self.ddl_guard = None;
         self.checked_out.metadata.count(self.called);

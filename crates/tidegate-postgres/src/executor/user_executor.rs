@@ -114,7 +114,8 @@ impl UserExecutor {
         drop(ddl_guard);
     }
 
-    /// Discards the decision whether users may share connections. The next request makes a new one.
+    /// Invalidates the decision whether users may share connections; see
+    /// [`Authentication::invalidate`].
     pub(super) fn invalidate(&self, database: &DatabaseName) {
         if let Some(authentication) = &self.authentication {
             authentication.invalidate(database);
@@ -137,8 +138,8 @@ impl UserExecutor {
         self.caches.of(database).calls()
     }
 
-    /// How many requests were answered on multiplexed connections.
-    pub fn shared_reads(&self) -> u64 {
+    /// How many requests got their rows from a multiplexed connection.
+    pub fn multiplexed_requests(&self) -> u64 {
         self.multiplexer.delivered()
     }
 
@@ -174,9 +175,9 @@ impl UserExecutor {
         Ok(route(authentication, login, author, statements).await)
     }
 
-    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared connection
-    /// with parameter values of callers. They may if every function in them is safe for such values.
-    /// Without an executor for the service's own queries, no function counts as safe.
+    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared
+    /// connection with parameter values of callers. They may if every function in them is safe for
+    /// such values. Without an executor for the service's own queries, no function counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
@@ -327,7 +328,7 @@ impl UserExecutor {
             if pooled.session_changed() {
                 pooled.change_session();
             }
-            pooled.check_if_due();
+            pooled.request_periodic_reset_if_due();
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }
@@ -360,8 +361,8 @@ pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Com
 
 /// Starts a DDL guard if the kind of the statement shows that it may change a definition.
 pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Option<DdlGuard> {
-    let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
-    redefines.then(|| DdlGuard::begin(&metadata.purity))
+    let may_change = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
+    may_change.then(|| DdlGuard::begin(&metadata.purity))
 }
 
 /// Returns the connection to the pool. If the deadline has passed, first recovers the connection:

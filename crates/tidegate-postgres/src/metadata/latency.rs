@@ -7,13 +7,15 @@ use tokio::time::Instant;
 
 /// A statement is multiplexed only if it takes at most this time on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// The first value is the time for which a statement is not multiplexed after it has delayed other
-/// statements. The time doubles with each further delay. The second value is the maximum number of
-/// doublings. The time is short at first, because a busy machine may have caused the delay.
-const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
-/// The first value is the weight of a slow response. The second value is the sum of weights at
-/// which the statement is suspended. Each response that is not slow reduces the sum by 1.
-const SLOWNESS: (u32, u32) = (16, 64);
+/// How long a statement is not multiplexed after it has delayed other statements. The time doubles
+/// with each further delay. It is short at first, because a busy machine may have caused the delay.
+const FIRST_SUSPENSION: Duration = Duration::from_secs(1);
+/// How many times the time of a suspension can double.
+const MAX_DOUBLINGS: u32 = 4;
+/// The number that a slow response adds to [`LatencyEstimate::slowness`].
+const SLOW_RESPONSE: u32 = 16;
+/// The value of [`LatencyEstimate::slowness`] at which the statement is suspended.
+const MAX_SLOWNESS: u32 = 64;
 /// After this time without a suspension, the next suspension is as short as the first one.
 const INCIDENT_MEMORY: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
@@ -35,7 +37,7 @@ pub(crate) struct LatencyEstimate {
     /// How many times in a row [`Self::suspend`] has suspended the statement. This number
     /// determines the length of the next suspension.
     incidents: AtomicU32,
-    /// The sum of the weights of slow responses; see [`SLOWNESS`].
+    /// Rises by [`SLOW_RESPONSE`] with each slow response, and falls by 1 with every other one.
     slowness: AtomicU32,
     created: Instant,
 }
@@ -70,12 +72,12 @@ impl LatencyEstimate {
     /// Records a run on a multiplexed connection that was too slow. Only frequent slow runs suspend
     /// the statement, because rare slow runs are caused by the load of the machine.
     pub(crate) fn record_slow(&self, now: Instant) {
-        let (each, most) = SLOWNESS;
-        let slowness = self.slowness.load(Ordering::Relaxed) + each;
-        self.slowness.store(slowness % most, Ordering::Relaxed);
-        if slowness >= most {
+        let slowness = self.slowness.load(Ordering::Relaxed) + SLOW_RESPONSE;
+        self.slowness
+            .store(slowness % MAX_SLOWNESS, Ordering::Relaxed);
+        if slowness >= MAX_SLOWNESS {
             tracing::debug!("statement is often slow on multiplexed connections");
-            self.suspend_until(now + SUSPENSION.0);
+            self.suspend_until(now + FIRST_SUSPENSION);
         }
     }
 
@@ -84,10 +86,9 @@ impl LatencyEstimate {
         self.suspended_until.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// Stops multiplexing the statement for a time (see [`SUSPENSION`]), because it delayed others,
-    /// tried to write, or returned too many rows.
+    /// Stops multiplexing the statement for a time (see [`FIRST_SUSPENSION`]), because it delayed
+    /// others, tried to write, or returned too many rows.
     pub(crate) fn suspend(&self, now: Instant) {
-        let (first, doublings) = SUSPENSION;
         let since_suspension = (now - self.created).checked_sub(self.suspended_until());
         if since_suspension.is_none() {
             return;
@@ -96,7 +97,7 @@ impl LatencyEstimate {
             self.incidents.store(0, Ordering::Relaxed);
         }
         let incidents = self.incidents.fetch_add(1, Ordering::Relaxed);
-        self.suspend_until(now + first * (1 << incidents.min(doublings)));
+        self.suspend_until(now + FIRST_SUSPENSION * (1 << incidents.min(MAX_DOUBLINGS)));
     }
 
     /// Whether the statement may be multiplexed: it was measured on a connection of its own, is
@@ -167,12 +168,12 @@ mod tests {
         assert!(is_quick(), "it was the others on the machine");
         latency.suspend(Instant::now());
         assert!(!is_quick());
-        tokio::time::advance(SUSPENSION.0).await;
+        tokio::time::advance(FIRST_SUSPENSION).await;
         assert!(is_quick());
         latency.suspend(Instant::now());
-        tokio::time::advance(SUSPENSION.0).await;
+        tokio::time::advance(FIRST_SUSPENSION).await;
         assert!(!is_quick(), "the second time it is twice as long");
-        tokio::time::advance(SUSPENSION.0).await;
+        tokio::time::advance(FIRST_SUSPENSION).await;
         assert!(is_quick());
     }
 }

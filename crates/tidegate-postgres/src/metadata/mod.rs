@@ -45,7 +45,10 @@ pub(crate) struct MetadataCache {
     hasher: RandomState,
     /// Increases when cached data becomes invalid.
     generation: AtomicU64,
-    /// Counts the statements and transactions that ended on this node.
+    /// Counts the statements, pipelines and transactions that ran in this database on this node; a
+    /// pipeline or transaction counts once. A failed pipeline on a pooled connection and a
+    /// transaction without COMMIT do not count. The catalog cache compares the numbers while it
+    /// does not know whether the database reports DDL.
     statements: AtomicU64,
     /// Counts the statements and transactions that ended on this node and whose text calls
     /// functions that may be user-defined.

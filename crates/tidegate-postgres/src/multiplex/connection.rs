@@ -69,7 +69,7 @@ impl Multiplexed {
         // The side effects are recorded before the setup, so that the settings are reset even if
         // the setup fails halfway.
         pooled.session.note_side_effects(SideEffects::Session);
-        pooled.simple(SETUP);
+        pooled.push_simple(SETUP);
         pooled.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + SETUP_TIMEOUT);
         for _ in 0..2 {
@@ -109,8 +109,8 @@ impl Multiplexed {
 
     /// Whether the connection must be reset, because it serves members and its last reset is too
     /// long ago.
-    pub(super) fn is_check_due(&self) -> bool {
-        self.pooled.is_check_due()
+    pub(super) fn is_periodic_reset_due(&self) -> bool {
+        self.pooled.is_periodic_reset_due()
     }
 
     /// Moves the queued pipelines to the send buffer.
@@ -189,13 +189,13 @@ impl Multiplexed {
         let Some(pipeline) = self.pipelines.front_mut() else {
             return Err(self.protocol_error());
         };
-        if pipeline.takes_switch(tag) {
+        if pipeline.consume_switch(tag) {
             return Ok(());
         }
         let inbound = &connection.channel.inbound;
         match tag {
             tag::DATA_ROW => {
-                pipeline.keep_row(inbound.message());
+                pipeline.buffer_row(inbound.message());
                 if pipeline.size() > MAX_BUFFERED {
                     pipeline.fail(PipelineFault::Large);
                     return Err(ConnectionFailed);
@@ -270,8 +270,8 @@ impl Multiplexed {
             // A changed definition that was committed in the meantime may have made a statement
             // impure. The later pipelines have then run in a session with unknown side effects.
             let impure = pipeline.steps.iter().any(|step| {
-                let purity = &step.prepared.purity;
-                self.metadata.purity.is_impure(&step.statement, purity)
+                let untrusted = &step.prepared.untrusted;
+                self.metadata.purity.is_impure(&step.statement, untrusted)
             });
             deliver(pipeline, each, now);
             if impure {
@@ -286,13 +286,13 @@ impl Multiplexed {
     /// [`MAX_WAIT`] ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
         let waits = |pipeline: &PendingPipeline| {
-            self.holds_up(pipeline, now) || now - pipeline.requested > MAX_WAIT
+            self.runs_too_long(pipeline, now) || now - pipeline.requested > MAX_WAIT
         };
         self.pipelines.front().is_some_and(waits)
     }
 
     /// Whether `pipeline`, the first one, runs for longer than [`MAX_RUN`].
-    fn holds_up(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
+    fn runs_too_long(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
         now - pipeline.requested.max(self.last_response) > MAX_RUN
     }
 
@@ -302,13 +302,13 @@ impl Multiplexed {
         let now = Instant::now();
         if let Some(pipeline) = self.pipelines.front() {
             let is_large = pipeline.fault() == Some(PipelineFault::Large);
-            if is_large || self.holds_up(pipeline, now) {
+            if is_large || self.runs_too_long(pipeline, now) {
                 pipeline.suspend(now);
             }
         }
         match queue.and_then(SendQueue::into_statements) {
             Some(statements) => self.pooled.session.statements = statements,
-            // PostgreSQL may hold prepared statements that the statement cache does not know.
+            // The session may have prepared statements that are not in the statement cache.
             None => self
                 .pooled
                 .session

@@ -11,7 +11,7 @@ pub(super) struct Counts {
     /// How many multiplexed connections are open or being opened, by role.
     pub(super) open: Mutex<HashMap<PoolKey, usize>>,
     /// The limit on multiplexed connections of a role.
-    pub(super) most: usize,
+    pub(super) max_per_role: usize,
     /// How many pipelines have returned their rows.
     pub(super) delivered: AtomicU64,
 }
@@ -22,7 +22,7 @@ impl Counts {
     pub(super) fn open_one(&self, key: &PoolKey) -> bool {
         let mut open = self.open.lock();
         let of_role = open.entry(key.clone()).or_default();
-        let may = *of_role < self.most;
+        let may = *of_role < self.max_per_role;
         *of_role += usize::from(may);
         may
     }

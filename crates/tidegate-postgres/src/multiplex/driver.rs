@@ -109,7 +109,7 @@ fn check(claim: &SlotClaim, connection: &Multiplexed, idle: &mut u32) -> Option<
     if connection.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);
     }
-    let wanted = connection.is_wanted() || connection.is_check_due();
+    let wanted = connection.is_wanted() || connection.is_periodic_reset_due();
     let mut state = claim.slot().state.lock();
     let is_idle = connection.is_idle() && state.queue.as_ref().is_none_or(SendQueue::is_empty);
     *idle = if is_idle { *idle + 1 } else { 0 };

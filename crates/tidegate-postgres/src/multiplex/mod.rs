@@ -3,7 +3,7 @@
 //! For a request on a connection of its own, the service and the backend each need a sleep, a
 //! wake-up and a system call in each direction. These operations are more than half of the cost of
 //! a small read in PostgreSQL. On a multiplexed connection the queued pipelines of all requests are
-//! sent in one write, and PostgreSQL answers them in order (wire protocol, "Pipelining"). Each
+//! sent in one write, and PostgreSQL runs them in order (wire protocol, "Pipelining"). Each
 //! pipeline starts with the switch to its caller and ends with its own `Sync`, so it has its own
 //! transaction. After an error PostgreSQL skips to that `Sync`, and no other pipeline is affected.
 //! The sessions are read-only by default and use the isolation level `REPEATABLE READ`, so the

@@ -20,7 +20,7 @@ use super::send_queue::Enqueued;
 use super::slot::{ConnectionSlot, SlotClaim};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
-use crate::purity::CachedPurity;
+use crate::purity::MentionCache;
 use crate::statement::StatementTask;
 
 /// A group opens a multiplexed connection when at least this many other requests are running at the
@@ -51,7 +51,7 @@ impl Multiplexer {
             groups: RwLock::default(),
             counts: Arc::new(Counts {
                 open: Mutex::default(),
-                most: (connections / 4).max(1),
+                max_per_role: (connections / 4).max(1),
                 delivered: AtomicU64::new(0),
             }),
         }
@@ -63,7 +63,7 @@ impl Multiplexer {
     }
 
     /// Counts a pipeline that has returned its rows.
-    pub(crate) fn count(&self) {
+    pub(crate) fn count_delivered(&self) {
         self.counts.delivered.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -98,7 +98,9 @@ impl RequestGroup {
     fn new(counts: &Arc<Counts>) -> Self {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         let processors = PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
-        let slots = (*processors).min(counts.most).clamp(1, MAX_CONNECTIONS);
+        let slots = (*processors)
+            .min(counts.max_per_role)
+            .clamp(1, MAX_CONNECTIONS);
         Self {
             running: AtomicUsize::new(0),
             slots: (0..slots).map(|_| Arc::default()).collect(),
@@ -107,7 +109,7 @@ impl RequestGroup {
     }
 }
 
-/// Counts a request as running in its group. Dropping the guard ends the count.
+/// Counts a request in its group until it is dropped.
 pub(crate) struct InFlightGuard {
     group: Arc<RequestGroup>,
     /// How many other requests of the group were running when this one arrived.
@@ -128,11 +130,11 @@ impl InFlightGuard {
     }
 
     /// Queues a pipeline on the first multiplexed connection with a short backlog. If the receiver
-    /// in [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a connection
-    /// of its own.
+    /// in [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a
+    /// connection of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         for slot in &self.group.slots {
-            match slot.take(tasks, SHORT_BACKLOG) {
+            match slot.enqueue(tasks, SHORT_BACKLOG) {
                 Enqueued::Full => {}
                 enqueued => return enqueued,
             }
@@ -146,12 +148,16 @@ impl InFlightGuard {
     pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
         // longer, because only the end of the last one matters.
-        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
-        let limit = if patient { Duration::MAX } else { MAX_BACKLOG };
+        let fills_rows = tasks.iter().any(|task| task.bound.statement.fills_rows());
+        let limit = if fills_rows {
+            Duration::MAX
+        } else {
+            MAX_BACKLOG
+        };
         let open = self.group.slots.iter();
         let open = open.filter_map(|slot| Some((slot.backlog()?, slot)));
         match open.min_by_key(|(backlog, _)| *backlog) {
-            Some((_, slot)) => slot.take(tasks, limit),
+            Some((_, slot)) => slot.enqueue(tasks, limit),
             None => Enqueued::Full,
         }
     }
@@ -174,7 +180,7 @@ impl InFlightGuard {
         if self.others < MIN_OTHERS || !tasks.iter().all(|task| is_eligible(task, now)) {
             return;
         }
-        let Some(slot) = self.group.slots.iter().find(|slot| slot.is_empty(now)) else {
+        let Some(slot) = self.group.slots.iter().find(|slot| slot.may_open(now)) else {
             return;
         };
         let Some(claim) = SlotClaim::new(slot, &self.group.counts, PoolKey::from(first.login))
@@ -200,5 +206,5 @@ impl InFlightGuard {
 fn is_eligible(task: &StatementTask<'_>, now: Instant) -> bool {
     let description = task.metadata.description(task.bound, &task.login.role);
     description.is_some_and(|description| description.latency.is_quick(now))
-        && !(task.metadata.purity).is_impure(&task.bound.statement, &CachedPurity::default())
+        && !(task.metadata.purity).is_impure(&task.bound.statement, &MentionCache::default())
 }

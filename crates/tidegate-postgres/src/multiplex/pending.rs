@@ -80,7 +80,7 @@ impl PendingPipeline {
 
     /// Consumes a message of the response to the switch, and returns `true`. Returns `false` for an
     /// error, and for a message that belongs to a statement.
-    pub(super) fn takes_switch(&mut self, tag: u8) -> bool {
+    pub(super) fn consume_switch(&mut self, tag: u8) -> bool {
         let takes = self.progress == Progress::Switching && tag != tag::ERROR_RESPONSE;
         if takes && tag == tag::COMMAND_COMPLETE {
             self.progress = Progress::Running;
@@ -112,7 +112,7 @@ impl PendingPipeline {
     }
 
     /// Buffers a row, unless the pipeline has failed. `message` is the whole protocol message.
-    pub(super) fn keep_row(&mut self, message: &[u8]) {
+    pub(super) fn buffer_row(&mut self, message: &[u8]) {
         if self.progress == Progress::Running {
             self.rows.extend_from_slice(message);
         }

@@ -70,7 +70,7 @@ impl SendQueue {
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
     /// already has pipelines, the backlog must be shorter than `limit`.
-    pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
+    pub(super) fn enqueue(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         if !self.backlog.has_room(limit) {
             return Enqueued::Full;
         }
@@ -203,7 +203,7 @@ impl SendQueue {
         }
     }
 
-    /// Returns the prepared statements of the connection; `None` if PostgreSQL may hold prepared
+    /// Returns the prepared statements of the connection; `None` if the session may have prepared
     /// statements that are not among them.
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)

@@ -36,11 +36,11 @@ pub(super) struct SlotState {
 impl ConnectionSlot {
     /// Queues a pipeline on the connection of the slot. Returns [`Enqueued::Full`] if no connection
     /// is open, or if its backlog is not shorter than `limit`.
-    pub(super) fn take(&self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
+    pub(super) fn enqueue(&self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         let mut state = self.state.lock();
         let closing = state.closing;
         match &mut state.queue {
-            Some(queue) if !closing => queue.take(tasks, limit),
+            Some(queue) if !closing => queue.enqueue(tasks, limit),
             _ => Enqueued::Full,
         }
     }
@@ -54,7 +54,7 @@ impl ConnectionSlot {
     }
 
     /// Whether a connection may be opened for the slot.
-    pub(super) fn is_empty(&self, now: Instant) -> bool {
+    pub(super) fn may_open(&self, now: Instant) -> bool {
         let state = self.state.lock();
         !state.claimed && state.empty_until.is_none_or(|until| until <= now)
     }

@@ -67,10 +67,10 @@ struct CachedNames {
     counted_from: Option<Instant>,
 }
 
-/// Caches whether a statement mentions a name of one of the [`UntrustedSets`], for one version of
+/// Caches whether a statement mentions a name of one set of [`UntrustedSets`], for one version of
 /// the names. The value is twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
-pub(crate) struct CachedPurity(AtomicU64);
+pub(crate) struct MentionCache(AtomicU64);
 
 /// Guards a statement that may change a definition, from before it runs until it has ended. Every
 /// statement counts as impure until the guard is dropped and the names have been read again.
@@ -95,7 +95,7 @@ impl Drop for DdlGuard {
 impl PurityCache {
     /// Whether `statement`, a read or a write with a pure text, may nevertheless run user-defined
     /// code because it mentions an untrusted name. Without valid names the result is `true`.
-    pub(crate) fn is_impure(&self, statement: &Statement, purity: &CachedPurity) -> bool {
+    pub(crate) fn is_impure(&self, statement: &Statement, cached: &MentionCache) -> bool {
         let found = self.found.read();
         if !self.is_valid(&found, Instant::now()) {
             return true;
@@ -108,15 +108,15 @@ impl PurityCache {
             true => &found.names.reads,
             false => &found.names.writes,
         };
-        !untrusted.is_empty() && purity.of(statement.text(), untrusted, found.version)
+        !untrusted.is_empty() && cached.mentions(statement.text(), untrusted, found.version)
     }
 
     /// Whether a statement may read a relation under row level security. PostgreSQL plans such a
     /// statement again when the role changes. The result is `false` if no names are cached.
-    pub(crate) fn is_restricted(&self, statement: &Statement, purity: &CachedPurity) -> bool {
+    pub(crate) fn is_restricted(&self, statement: &Statement, cached: &MentionCache) -> bool {
         let found = self.found.read();
         let restricted = &found.names.restricted;
-        !restricted.is_empty() && purity.of(statement.text(), restricted, found.version)
+        !restricted.is_empty() && cached.mentions(statement.text(), restricted, found.version)
     }
 
     /// Whether all functions that a statement calls are safe, that is, they neither run a caller's
@@ -313,18 +313,18 @@ impl Drop for PurityRefresh {
     }
 }
 
-impl CachedPurity {
-    /// Whether the text mentions a name in `untrusted`. The text is searched once for each version
-    /// of the names.
-    fn of(&self, text: &str, untrusted: &UntrustedNames, version: u64) -> bool {
-        let [pure, impure] = [version * 2, version * 2 + 1];
+impl MentionCache {
+    /// Whether the text mentions one of `names`. The text is searched once for each version of the
+    /// names.
+    fn mentions(&self, text: &str, names: &UntrustedNames, version: u64) -> bool {
+        let [no, yes] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
-            known if known == pure => false,
-            known if known == impure => true,
+            known if known == no => false,
+            known if known == yes => true,
             _ => {
-                let mentioned = untrusted.are_in(text);
-                let purity = if mentioned { impure } else { pure };
-                self.0.store(purity, Ordering::Relaxed);
+                let mentioned = names.are_in(text);
+                self.0
+                    .store(if mentioned { yes } else { no }, Ordering::Relaxed);
                 mentioned
             }
         }

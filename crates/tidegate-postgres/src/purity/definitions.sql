@@ -1,24 +1,25 @@
--- The code that a read can run in addition to the code in its text, as (kind, oid, name, text).
--- Left out are the server's own objects (below 16384), objects of an extension that a superuser
--- created, and the service's functions of claims, which only read.
+-- Selects the code that a statement can run in addition to the code in its text, as (kind, oid,
+-- name, text). Left out are the server's own objects (OIDs below 16384), objects of an extension
+-- that a superuser created, and the service's functions of claims, which only read.
 --
---   relation   a text that a read of the relation may evaluate; no text if that is unknown
---   child      the name is empty, the text the number of a relation that is read with this one
---   function   the text tells whether one argument is enough
+--   relation   `text` is code that a read of the relation may run; empty if it is unknown
+--   child      `text` is the OID of a relation that a read of this relation reads too; no name
+--   function   `text` says whether the function can be called with one argument
 --   operator, cast
---   write      a text that a write of the relation may evaluate; no text if that is unknown
---   cascade    the name is empty, the text the number of a relation that is written with this one
---   type       a text that PostgreSQL may evaluate where a value of the type is read
---   restricted a relation under row level security; no text
---   claims     all functions of the schema tidegate are the service's functions of claims; no name
---   call       the definition of a function that a text can call; none where it is not SQL or
---              PL/pgSQL, or where PostgreSQL may check a right on it for the first user of a
---              prepared statement only: USAGE of its schema when it parses, EXECUTE when it puts
---              the function's body in place of the call. Left out are SECURITY DEFINER, which
---              cannot change the role, and functions in C of extensions that run no text.
+--   write      `text` is code that a write of the relation may run; empty if it is unknown
+--   cascade    `text` is the OID of a relation that a write of this relation writes too; no name
+--   type       `text` is code that PostgreSQL may run where a value of the type is read
+--   restricted the relation is under row level security; no text
+--   claims     one row if all functions of the schema tidegate are those of the service
+--   call       `text` is the definition of a function that a statement can call. It is empty for an
+--              aggregate, and for a function that is not SQL or PL/pgSQL. It is also empty if
+--              PostgreSQL may check a privilege only for the first user of a prepared statement:
+--              USAGE of the schema, when it parses the statement, or EXECUTE, when it inlines the
+--              function. Left out are trigger functions, SECURITY DEFINER functions, which cannot
+--              change the role, and functions in C of extensions that run no text.
 --
--- The texts include index expressions, predicates, statistics, checks and partition keys, because
--- the planner evaluates calls in them that have constant arguments.
+-- The code of relations includes index expressions, predicates, statistics, checks and partition
+-- keys, because the planner evaluates calls in them that have constant arguments.
 with installed as (
     select d.classid, d.objid from pg_catalog.pg_depend d
     where d.deptype operator(pg_catalog.=) 'e'
@@ -47,7 +48,8 @@ with installed as (
     select t.partrelid, pg_catalog.pg_get_expr(t.partexprs, t.partrelid)
     from pg_catalog.pg_partitioned_table t
     union all
-    -- Statistics on expressions. No function returns their text on all versions of PostgreSQL.
+    -- Statistics on expressions. No function returns their text in all versions of PostgreSQL. The
+    -- text here is a single quote: it cannot be parsed, so the relation counts as untrusted.
     select s.stxrelid, ''''
     from pg_catalog.pg_statistic_ext s
     where 'e'::pg_catalog."char" operator(pg_catalog.=) any (s.stxkind)
@@ -92,7 +94,8 @@ where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
   and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
            and (2605::pg_catalog.oid, a.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
 union all
--- Internal triggers, such as those of foreign keys, belong to the server.
+-- Tables with triggers or rules. Internal triggers, such as those of foreign keys, are the server's
+-- own and left out.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.=) any (
@@ -104,7 +107,7 @@ where c.oid operator(pg_catalog.=) any (
         where w.ev_type operator(pg_catalog.<>) '1'::pg_catalog."char"
           and w.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
 union all
--- A rule of pg_settings sets the updated parameter, also through views on pg_settings.
+-- Views on pg_settings. An UPDATE of pg_settings sets a parameter, because the view has a rule.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
@@ -121,8 +124,9 @@ where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
     )
     select s.oid from settings s)
 union all
--- A write of a sequence only changes its last value, which no such text reads. Defaults that are
--- constants call nothing. Most defaults are constants, and reading their texts would cost the most.
+-- Defaults, and policies for writes. A default that takes the next value of a sequence is left out,
+-- because only text of callers can read what it leaves in the session. Constant defaults are left
+-- out, because they call nothing. They are the most frequent, so reading them would cost the most.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text,
     pg_catalog.concat('select ', e.text)
 from (

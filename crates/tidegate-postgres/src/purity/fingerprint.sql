@@ -1,7 +1,7 @@
--- A text that changes whenever a catalog row changes in which untrusted names are searched. As in
--- tidegate-catalog, it contains for each catalog the number of rows and the sum of the transactions
--- that wrote them. The server's own objects, below 16384, are left out (PostgreSQL, "System
--- Catalogs").
+-- Selects a text that changes whenever a catalog row changes from which untrusted names are
+-- derived. As in tidegate-catalog, the text contains for each catalog the number of rows and the
+-- sum of the transactions that wrote them. The server's own objects, with OIDs below 16384, are
+-- left out (PostgreSQL, "System Catalogs").
 select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(n.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.!~) '^pg_'),

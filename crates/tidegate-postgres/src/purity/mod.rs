@@ -6,5 +6,5 @@ mod query;
 mod unsafe_functions;
 mod untrusted_names;
 
-pub(crate) use cache::{CachedPurity, DdlGuard, PurityCache};
+pub(crate) use cache::{DdlGuard, MentionCache, PurityCache};
 pub(crate) use query::{FINGERPRINT_SQL, bind, statement, text_rows};

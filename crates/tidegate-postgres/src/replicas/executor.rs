@@ -49,13 +49,13 @@ impl ReplicatedExecutor {
     ) -> Result<Completion> {
         if let Some(replica) = self.replica(login, options) {
             let mut held = HeldRows::new(sink, AtLimit::PassOn);
-            let passes = held.passes_flag();
+            let passed = held.passed_flag();
             let ran = {
                 let mut query = pin!(replica.users.query(login, statement, options, &mut held));
                 tokio::select! {
                     ran = &mut query => ran,
                     () = replica.until_unused(&self.replicas.primary) => {
-                        if passes.load(Ordering::Relaxed) {
+                        if passed.load(Ordering::Relaxed) {
                             // A read whose rows have reached the sink cannot run again, so it
                             // continues even if the replica is no longer used. It may still
                             // succeed.
@@ -71,7 +71,7 @@ impl ReplicatedExecutor {
                     replica.count_answered();
                     return held.deliver().await.map(|()| completion);
                 }
-                Err(error) if held.passes() || is_final(&error) => return Err(error),
+                Err(error) if held.passed() || is_final(&error) => return Err(error),
                 Err(error) => failed(replica, &error),
             }
         }

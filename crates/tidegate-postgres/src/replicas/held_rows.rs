@@ -29,7 +29,7 @@ pub(super) struct HeldRows<'a> {
     rows: Vec<u8>,
     at_limit: AtLimit,
     /// Whether columns and rows were passed to the sink.
-    passes: Arc<AtomicBool>,
+    passed: Arc<AtomicBool>,
     gave_up: bool,
 }
 
@@ -40,19 +40,19 @@ impl<'a> HeldRows<'a> {
             columns: Vec::new(),
             rows: Vec::new(),
             at_limit,
-            passes: Arc::default(),
+            passed: Arc::default(),
             gave_up: false,
         }
     }
 
     /// Whether rows were passed to the sink. If so, the statement cannot run again.
-    pub(super) fn passes(&self) -> bool {
-        self.passes.load(Ordering::Relaxed)
+    pub(super) fn passed(&self) -> bool {
+        self.passed.load(Ordering::Relaxed)
     }
 
-    /// The flag that [`Self::passes`] returns. It can be read while the sink is in use.
-    pub(super) fn passes_flag(&self) -> Arc<AtomicBool> {
-        self.passes.clone()
+    /// The flag that [`Self::passed`] returns. It can be read while the sink is in use.
+    pub(super) fn passed_flag(&self) -> Arc<AtomicBool> {
+        self.passed.clone()
     }
 
     /// Whether the read was stopped because its rows exceeded the limit.
@@ -62,7 +62,7 @@ impl<'a> HeldRows<'a> {
 
     /// Passes the held columns and rows to the sink.
     pub(super) async fn deliver(&mut self) -> Result<()> {
-        if self.passes.swap(true, Ordering::Relaxed) {
+        if self.passed.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         self.sink.columns(&self.columns)?;
@@ -102,7 +102,7 @@ impl RowSink for HeldRows<'_> {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        if self.passes() {
+        if self.passed() {
             return self.sink.row(row);
         }
         let fits = self.rows.len() + row.size() <= LIMIT;
@@ -117,7 +117,7 @@ impl RowSink for HeldRows<'_> {
 
     fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            if self.passes() {
+            if self.passed() {
                 return self.sink.ready().await;
             }
             self.deliver().await
@@ -185,9 +185,9 @@ mod tests {
         held.columns(&[]).unwrap();
         let [(columns, empty), _] = rows();
         held.row(RawRow::new(columns, &empty).unwrap()).unwrap();
-        assert!(!held.passes());
+        assert!(!held.passed());
         held.deliver().await.unwrap();
-        assert!(held.passes());
+        assert!(held.passed());
         held.deliver().await.unwrap();
         assert_eq!((sink.columns, sink.rows, sink.bytes), (1, 1, 0));
     }
@@ -206,9 +206,9 @@ mod tests {
         let mut held = HeldRows::new(&mut sink, AtLimit::PassOn);
         held.columns(&columns).unwrap();
         push(&mut held, 10).await.unwrap();
-        assert!(!held.passes());
+        assert!(!held.passed());
         push(&mut held, many).await.unwrap();
-        assert!(held.passes());
+        assert!(held.passed());
         held.deliver().await.unwrap();
         assert_eq!((sink.columns, sink.rows), (1, many + 10));
         assert_eq!(sink.bytes, sink.rows * 1008);
@@ -217,7 +217,7 @@ mod tests {
         let mut held = HeldRows::new(&mut sink, AtLimit::GiveUp);
         held.columns(&columns).unwrap();
         assert!(push(&mut held, many).await.is_err());
-        assert!(held.gave_up() && !held.passes());
+        assert!(held.gave_up() && !held.passed());
         assert_eq!(sink.columns, 0);
     }
 }

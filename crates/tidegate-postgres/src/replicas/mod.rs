@@ -83,13 +83,13 @@ impl Replicas {
     }
 
     /// Records that definitions of the database may have changed. A replica gets no reads of the
-    /// database until it has replayed the WAL up to its current end.
+    /// database until it has replayed everything that the primary has written to the WAL so far.
     pub fn redefined(self: &Arc<Self>, database: &DatabaseName) {
         self.require(database, WalPosition(u64::MAX));
         let (replicas, database) = (self.clone(), database.clone());
         tokio::spawn(async move {
             loop {
-                if let Ok(written) = replicas.primary.ask().await {
+                if let Ok(written) = replicas.primary.query_positions().await {
                     return replicas.require(&database, written.inserted);
                 }
                 sleep(RETRY).await;

@@ -15,7 +15,7 @@ use crate::connector::RoleConnector;
 
 /// The delay between two queries of the replica's position.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// The timeout for an answer of a replica. A replica that does not answer in this time is not used.
+/// The timeout for a response of a replica. A replica that does not respond in time is not used.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
 /// The time limit for opening the connection.
 const OPEN: Duration = Duration::from_secs(5);

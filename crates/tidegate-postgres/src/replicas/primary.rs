@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// The maximum time by which a replica may lag behind the primary and still be used. The sum of
-/// this time, twice [`INTERVAL`], and the time that the primary takes to answer is less than a
+/// this time, twice [`INTERVAL`], and the time that the primary takes to respond is less than a
 /// second. So a revoked right takes effect within a second on all replicas that are used.
 const LAG: Duration = Duration::from_millis(750);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
@@ -29,7 +29,8 @@ pub(super) struct Primary {
     /// this position. Before the first measurement it is the largest possible position, so no
     /// replica is used.
     required: AtomicU64,
-    /// The position up to which the WAL was on disk at the primary's most recent answer.
+    /// The position up to which the WAL was on disk, according to the primary's most recent
+    /// response.
     flushed: AtomicU64,
 }
 
@@ -48,18 +49,19 @@ impl Primary {
         WalPosition(self.required.load(Ordering::Relaxed))
     }
 
-    /// The position up to which the primary had flushed its WAL to disk at its most recent answer.
+    /// The position up to which the WAL was on disk, according to the primary's most recent
+    /// response.
     pub(super) fn flushed(&self) -> WalPosition {
         WalPosition(self.flushed.load(Ordering::Relaxed))
     }
 
     /// The end of the WAL, which is after every completed commit. Returns the largest possible
-    /// position if the primary does not answer.
+    /// position if the primary does not respond.
     pub(super) async fn inserted(&self) -> WalPosition {
         // The first attempt may fail because the connection has ended; the second attempt opens a
         // new connection.
         for _ in 0..2 {
-            if let Ok(written) = self.ask().await {
+            if let Ok(written) = self.query_positions().await {
                 return written.inserted;
             }
         }
@@ -67,7 +69,7 @@ impl Primary {
     }
 
     /// Queries the primary for its positions.
-    pub(super) async fn ask(&self) -> Result<WrittenWal, ConnectError> {
+    pub(super) async fn query_positions(&self) -> Result<WrittenWal, ConnectError> {
         let timed_out = Err(ConnectError::TimedOut(LIMIT));
         let connection = match timeout(LIMIT, self.connection()).await {
             Ok(connection) => connection?,
@@ -107,7 +109,7 @@ impl Primary {
     }
 
     /// Keeps [`Self::required`] up to date until the future is dropped. While the primary does not
-    /// answer, the required position rises to the position that the primary has most recently
+    /// respond, the required position rises to the position that the primary has most recently
     /// reported.
     pub(super) async fn sample(self: Arc<Self>) {
         let mut ticks = interval(INTERVAL);
@@ -116,7 +118,7 @@ impl Primary {
         loop {
             ticks.tick().await;
             let began = Instant::now();
-            if let Ok(written) = self.ask().await {
+            if let Ok(written) = self.query_positions().await {
                 self.flushed.store(written.flushed.0, Ordering::Relaxed);
                 samples.push_back((began, written.flushed));
             }

@@ -29,11 +29,11 @@ pub(super) struct Replica {
 pub struct ReplicaStatus {
     /// The host and port.
     pub address: String,
-    /// Whether reads go to the replica, because it answers and is at most a second behind the
-    /// primary.
+    /// Whether reads go to the replica, because it responds and lags behind the primary by less
+    /// than a second.
     pub used: bool,
     /// How many bytes of the primary's WAL the replica has not replayed; `None` while the replica
-    /// does not answer.
+    /// does not respond.
     pub lag: Option<u64>,
     /// How many reads the replica has answered.
     pub answered: u64,
@@ -73,7 +73,7 @@ impl Replica {
         *self.replayed.borrow()
     }
 
-    /// Lets this replica answer no reads of the database until it has replayed the WAL up to
+    /// Excludes this replica from reads of the database until it has replayed the WAL up to
     /// `position`.
     pub(super) fn require(&self, database: &DatabaseName, position: WalPosition) {
         self.outdated.lock().insert(database.clone(), position);

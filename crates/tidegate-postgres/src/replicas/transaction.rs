@@ -1,4 +1,4 @@
-//! Transactions whose commit is recorded.
+//! Transactions on the primary. Each records the WAL position after its commit.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ impl Connection {
     /// Commits the transaction. Deferred constraints are checked at the COMMIT, so it may fail. If
     /// a reset is due, it is queued after the COMMIT.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
-        self.simple("COMMIT");
+        self.push_simple("COMMIT");
         if self.session.side_effects().is_reset_due() {
             self.push_reset();
         }
@@ -38,8 +38,8 @@ impl Connection {
                 Err(self.protocol_error("a transaction stayed open after its COMMIT"))
             }
             None if committed => Ok(()),
-            // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error.
-            // The caller must not take that for a success, so it gets this error.
+            // PostgreSQL responds to the COMMIT of a failed transaction with `ROLLBACK` and no
+            // error. The caller must not mistake this for a success, so it gets this error.
             None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),

@@ -43,7 +43,8 @@ impl Connection {
                 Ok(completion) => return Ok(completion),
                 Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
                 Err(AttemptError::Stale(error)) => {
-                    // Nothing has run, so a second attempt with a new description is safe.
+                    // The statement has failed, or is a read whose rows have not reached the sink.
+                    // So a second attempt with a new description is safe.
                     self.forget(task);
                     if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());
@@ -82,7 +83,7 @@ impl Connection {
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
-        self.push_prefix(task.begins(), task.switch)?;
+        self.push_prefix(task.begin_mode(), task.switch)?;
         self.exchange_sets(&mut run, sink).await
     }
 
@@ -113,7 +114,7 @@ impl Connection {
     /// definition that has changed since then.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
-        DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
+        DatabaseError::DEFINITION_CHANGED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
     }
 
@@ -194,7 +195,7 @@ impl Connection {
             tag::ERROR_RESPONSE => {
                 let mut error = ServerError::read(self.channel.inbound.body());
                 self.end_pipeline(run);
-                error.rejection.place = run.unread(&error);
+                error.rejection.place = run.path_of_unreadable_value(&error);
                 run.failure.get_or_insert(error);
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {}
@@ -249,7 +250,7 @@ impl Connection {
             }
             let is_first = run.task.position != TransactionPosition::Within;
             if is_first && !run.announced && run.task.is_seal_refused(&error) {
-                self.session.prefix.refuse(error.clone());
+                self.session.prefix.note_refused_claims(error.clone());
             }
             return Err(self.rejected(error, run.task.bound).into());
         }

@@ -76,7 +76,7 @@ impl<'a> Execution<'a> {
     /// The path, in the request, of the value that PostgreSQL could not read. Returns `None` if the
     /// error is not about a value. If a bound set has not run yet, the error belongs to the
     /// execution of this set and not to a value.
-    pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
+    pub(super) fn path_of_unreadable_value(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))
@@ -144,7 +144,7 @@ impl<'a> Execution<'a> {
     pub(super) fn may_be_stale(&self, error: &ServerError) -> bool {
         error.is_stale_statement()
             || self.task.has_stale_hint(error)
-            || (self.unconfirmed && error.is_bad_guess())
+            || (self.unconfirmed && error.may_be_stale_description())
     }
 
     /// Counts a parameter set that has run, and its affected rows. `body` is the body of its

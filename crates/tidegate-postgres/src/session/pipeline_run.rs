@@ -195,7 +195,7 @@ impl PipelineRun<'_, '_> {
     }
 
     /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
-    /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
+    /// to report the end of the statement and of the transaction. Returns `false` if the cancel
     /// request takes longer than [`GRACE`], or a statement was cancelled before.
     async fn cancel(&mut self) -> bool {
         if self.overdue {
@@ -316,7 +316,7 @@ impl PipelineRun<'_, '_> {
     fn handle_error(&mut self) -> Result<(), Error> {
         let mut error = ServerError::read(self.connection.channel.inbound.body());
         if let Some(step) = self.steps.get(self.current) {
-            error.rejection.place = step.unread(&error);
+            error.rejection.place = step.path_of_unreadable_value(&error);
             self.undone = true;
         }
         self.failure.get_or_insert(error);

@@ -156,7 +156,7 @@ impl Connection {
         self.begin_pipeline();
         // PostgreSQL resolves names when it parses, and skips schemas of the `search_path` that the
         // current role may not use. So the role is switched first.
-        self.push_prefix(first.begins(), first.switch)?;
+        self.push_prefix(first.begin_mode(), first.switch)?;
         for Unprepared { task, name, hints } in statements {
             let types = hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid));
             self.push_parse(task, name, types)?;

@@ -27,8 +27,8 @@ impl Connection {
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
-        // The messages of these errors name parameters by number, but the caller knows them by
-        // name.
+        // The messages of these errors have the numbers of parameters, but the caller's text has
+        // their names.
         if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
             rejection.message = bound.statement.caller_message(&rejection.message);
         }

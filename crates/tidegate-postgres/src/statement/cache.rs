@@ -224,7 +224,8 @@ impl StatementCache {
         }
     }
 
-    /// Removes all statements of callers, because definitions have changed in this transaction.
+    /// Removes all statements except internal commands, because definitions have changed in this
+    /// transaction.
     pub(crate) fn retire(&mut self) {
         let names = self
             .entries
@@ -278,8 +279,8 @@ impl StatementCache {
     }
 }
 
-/// Whether a statement may be sent with an unconfirmed description, which may be wrong. It must be a
-/// read that may run again, or a write that returns no rows.
+/// Whether a statement may be sent with an unconfirmed description, which may be wrong. It must be
+/// a read that may run again, or a write that returns no rows.
 fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
     match task.bound.statement.kind() {
         Kind::Read => task.bound.purity() == Purity::Stateless,

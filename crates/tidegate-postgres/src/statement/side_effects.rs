@@ -30,9 +30,9 @@ impl SideEffects {
     /// A statement that calls a user-defined function can run any code, and so can an `impure`
     /// statement, such as a write to a table with triggers.
     pub(crate) fn of(statement: &BoundStatement, role_use: &RoleUse, impure: bool) -> Self {
-        let harmless = !impure && leaves_nothing(statement, role_use);
-        match (role_use.is_reset_fully(), harmless) {
-            (true, _) if names_settings(statement) => Self::Permanent,
+        let is_pure = !impure && leaves_nothing(statement, role_use);
+        match (role_use.is_reset_fully(), is_pure) {
+            (true, _) if may_create_settings(statement) => Self::Permanent,
             (true, true) => Self::Statements,
             (true, false) => Self::Everything,
             (false, true) => Self::None,
@@ -46,8 +46,8 @@ impl SideEffects {
     }
 }
 
-/// Whether names resolve as at the start of the session, as far as the service knows. They do if the
-/// `search_path` and the role are the same and there are no temporary tables. Each variant is
+/// Whether names resolve as at the start of the session, as far as the service knows. They do if
+/// the `search_path` and the role are the same and there are no temporary tables. Each variant is
 /// further from the initial state than the variant before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {
@@ -121,7 +121,7 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
 /// escapes (`u&"`), which may be the name of such a function. Searching the text is enough, because
 /// no caller can hide such a name in a function: anonymous callers cannot create functions, and
 /// members run no text of their own.
-fn names_settings(statement: &BoundStatement) -> bool {
+fn may_create_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
     if is_stateless(statement) {
         return false;

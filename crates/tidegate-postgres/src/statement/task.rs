@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::side_effects::leaves_nothing;
 use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 use crate::metadata::{MetadataCache, StatementDescription};
-use crate::purity::CachedPurity;
+use crate::purity::MentionCache;
 
 /// The maximum length in bytes of a statement that is cached, hints included. The limit is needed
 /// because the caches limit the number of their entries and not their size.
@@ -60,7 +60,7 @@ impl StatementTask<'_> {
     }
 
     /// The mode of the transaction that the statement opens; `None` if it opens none.
-    pub(crate) fn begins(&self) -> Option<Mode> {
+    pub(crate) fn begin_mode(&self) -> Option<Mode> {
         match self.position {
             TransactionPosition::First(mode) => Some(mode),
             TransactionPosition::Alone | TransactionPosition::Within => None,
@@ -72,7 +72,10 @@ impl StatementTask<'_> {
     pub(crate) fn is_impure(&self, prepared: &PreparedStatement) -> bool {
         let statement = &self.bound.statement;
         leaves_nothing(self.bound, &self.login.role_use)
-            && self.metadata.purity.is_impure(statement, &prepared.purity)
+            && self
+                .metadata
+                .purity
+                .is_impure(statement, &prepared.untrusted)
     }
 
     /// Whether the error may mean that the name in a hint now refers to another type.
@@ -101,7 +104,8 @@ impl StatementTask<'_> {
 /// Why an attempt to run a statement failed.
 #[derive(Debug)]
 pub(crate) enum AttemptError {
-    /// The cached description was stale; the statement has not run.
+    /// The cached description was stale. The statement has failed, or is a read whose rows have not
+    /// reached the sink.
     Stale(Box<ServerError>),
     /// Any other error.
     Final(Error),
@@ -174,8 +178,8 @@ impl CallerSwitch<'_> {
         }
     }
 
-    /// Passes the command's parameters, in binary format, to `take`, and returns the result of `take`.
-    /// `backend` is the process id of the backend that will run the command.
+    /// Passes the command's parameters, in binary format, to `take`, and returns the result of
+    /// `take`. `backend` is the process id of the backend that will run the command.
     pub(crate) fn with_parameters<R>(&self, backend: i32, take: impl FnOnce(&[&[u8]]) -> R) -> R {
         match self {
             Self::Role { role, .. } => take(&[role.as_str().as_bytes()]),
@@ -206,10 +210,10 @@ pub(crate) struct PreparedStatement {
     pub(crate) name: String,
     /// The parameters and columns of the statement.
     pub(crate) description: Arc<StatementDescription>,
-    /// The cached answer to whether the statement mentions an untrusted name.
-    pub(crate) purity: Arc<CachedPurity>,
-    /// The cached answer to whether the statement mentions a relation under row level security.
-    pub(super) restricted: Arc<CachedPurity>,
+    /// Caches whether the statement mentions an untrusted name.
+    pub(crate) untrusted: Arc<MentionCache>,
+    /// Caches whether the statement mentions a relation under row level security.
+    pub(super) restricted: Arc<MentionCache>,
     /// The only role that uses the statement, if the statement belongs to
     /// [`RolePlans`](super::role_plans::RolePlans); `None` if all roles use it.
     pub(crate) role: Option<RoleName>,
@@ -221,7 +225,7 @@ impl PreparedStatement {
         Self {
             name,
             description,
-            purity: Arc::default(),
+            untrusted: Arc::default(),
             restricted: Arc::default(),
             role: None,
         }
@@ -237,7 +241,7 @@ impl PreparedStatement {
         Self {
             name,
             description: description.clone(),
-            purity: self.purity.clone(),
+            untrusted: self.untrusted.clone(),
             restricted: self.restricted.clone(),
             role: Some(role.clone()),
         }

@@ -195,7 +195,7 @@ async fn reads_of_many_members_are_multiplexed() {
             }
         }
     };
-    while fixture.users.shared_reads() < 2_000 {
+    while fixture.users.multiplexed_requests() < 2_000 {
         assert!(Instant::now() < deadline, "few reads are multiplexed");
         join_all((1..=MEMBERS).map(one)).await;
     }

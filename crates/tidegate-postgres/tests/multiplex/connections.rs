@@ -22,7 +22,7 @@ async fn nothing_is_shared_where_that_is_switched_off() {
     for _ in 0..20 {
         read_all(&fixture, &fixture.owner()).await;
     }
-    assert_eq!(fixture.users.shared_reads(), 0);
+    assert_eq!(fixture.users.multiplexed_requests(), 0);
 }
 
 #[tokio::test]
@@ -81,9 +81,9 @@ async fn reads_are_shared_again_after_their_session_was_killed() {
 
 /// Reads until a connection is multiplexed, ignoring errors of connections that were killed.
 async fn share_whatever_fails(fixture: &Arc<Fixture>, login: &Login) {
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while fixture.users.shared_reads() == before {
+    while fixture.users.multiplexed_requests() == before {
         assert!(Instant::now() < deadline, "nothing is shared again");
         drop(join_all((1..=100).map(|id| read(id).run(fixture, login))).await);
     }

@@ -107,9 +107,9 @@ async fn code_of_the_databases_own_is_never_shared() {
         .await
         .unwrap();
     let view = |id: usize| Sql::new("select name from seen where id = :id").set([&id.to_string()]);
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while fixture.users.shared_reads() == before {
+    while fixture.users.multiplexed_requests() == before {
         assert!(Instant::now() < deadline, "a harmless view is never shared");
         join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
     }
@@ -132,9 +132,9 @@ async fn code_of_the_databases_own_is_never_shared() {
         join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
     }
     for _ in 0..20 {
-        let before = fixture.users.shared_reads();
+        let before = fixture.users.multiplexed_requests();
         join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
-        assert_eq!(fixture.users.shared_reads(), before);
+        assert_eq!(fixture.users.multiplexed_requests(), before);
         let left = "select coalesce(current_setting('tidegate.left', true), '')";
         for left in join_all((0..20).map(|_| Sql::new(left).value(&fixture, &owner))).await {
             assert_eq!(left, "\"\"", "a session kept what a view left");

@@ -49,9 +49,9 @@ fn read(id: usize) -> Sql {
 
 /// Runs many concurrent reads until a connection is multiplexed.
 async fn share(fixture: &Arc<Fixture>, login: &Login) {
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while fixture.users.shared_reads() == before {
+    while fixture.users.multiplexed_requests() == before {
         assert!(Instant::now() < deadline, "nothing is ever shared");
         read_all(fixture, login).await;
     }
@@ -102,18 +102,18 @@ impl Readers {
 async fn each_read_gets_its_own_rows() {
     let fixture = multiplexed_fixture("multiplex_rows").await;
     let owner = fixture.owner();
-    let wanted = fixture.users.shared_reads() + 200;
+    let wanted = fixture.users.multiplexed_requests() + 200;
     let deadline = Instant::now() + Duration::from_mins(2);
-    while fixture.users.shared_reads() < wanted {
+    while fixture.users.multiplexed_requests() < wanted {
         assert!(Instant::now() < deadline, "few are shared");
         read_all(&fixture, &owner).await;
     }
     // Sequential reads are not multiplexed.
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     for id in 1..=20 {
         read(id).value(&fixture, &owner).await;
     }
-    assert_eq!(fixture.users.shared_reads(), before);
+    assert_eq!(fixture.users.multiplexed_requests(), before);
 }
 
 #[tokio::test]
@@ -128,11 +128,11 @@ async fn several_rows_nulls_and_none_are_as_on_a_connection_of_ones_own() {
     };
     let alone = run(2, 4).await;
     assert_eq!(alone.values, [["2", "2"], ["3", "null"], ["4", "4"]]);
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut rounds = 0;
     // On a busy machine reads may at first be too slow to be multiplexed.
-    while rounds < 20 || fixture.users.shared_reads() == before {
+    while rounds < 20 || fixture.users.multiplexed_requests() == before {
         assert!(Instant::now() < deadline, "nothing is shared");
         rounds += 1;
         for (nth, rows) in join_all((0..40).map(|nth| run(nth, nth + nth % 3)))
@@ -288,12 +288,12 @@ async fn what_one_session_does_no_other_one_shares() {
     readers.stop().await;
     other.stop().await;
     // Requests of anonymous callers are not multiplexed.
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let guest = fixture.guest();
     for _ in 0..5 {
         join_all((1..=20).map(|id| read(id).value(&fixture, &guest))).await;
     }
-    assert_eq!(fixture.users.shared_reads(), before);
+    assert_eq!(fixture.users.multiplexed_requests(), before);
 }
 
 /// Shows a setting until some of the responses are multiplexed. Checks that these have the value
@@ -302,12 +302,12 @@ async fn count_while_multiplexed(fixture: &Fixture, show: &str, expected: &str) 
     let owner = fixture.owner();
     let value = async |_| Sql::new(show).value(fixture, &owner).await;
     let deadline = Instant::now() + Duration::from_secs(20);
-    let (mut before, mut shared) = (fixture.users.shared_reads(), 0);
+    let (mut before, mut shared) = (fixture.users.multiplexed_requests(), 0);
     while shared == 0 {
         assert!(Instant::now() < deadline, "nothing is ever shared");
         let values = join_all((0..100).map(value)).await;
         let found = values.iter().filter(|value| *value == expected).count();
-        shared = fixture.users.shared_reads() - before;
+        shared = fixture.users.multiplexed_requests() - before;
         before += shared;
         assert_eq!(u64::try_from(found), Ok(shared), "each that was shared");
     }

@@ -27,9 +27,9 @@ async fn until_multiplexed<F: Future<Output = ()>>(
     count: u64,
     one: impl Fn(usize) -> F,
 ) {
-    let wanted = fixture.users.shared_reads() + count;
+    let wanted = fixture.users.multiplexed_requests() + count;
     let deadline = Instant::now() + Duration::from_mins(1);
-    while fixture.users.shared_reads() < wanted {
+    while fixture.users.multiplexed_requests() < wanted {
         assert!(Instant::now() < deadline, "few pipelines are multiplexed");
         join_all((1..=40).map(&one)).await;
     }

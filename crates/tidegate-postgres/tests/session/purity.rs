@@ -175,9 +175,9 @@ async fn a_policy_that_calls_the_functions_of_claims_takes_no_reset() {
         sleep(Duration::from_millis(5)).await;
     }
     // Concurrent reads are multiplexed, too.
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while fixture.users.shared_reads() == before {
+    while fixture.users.multiplexed_requests() == before {
         assert!(Instant::now() < deadline, "never multiplexed");
         join_all((0..20).map(|_| read.clone().value(&fixture, &alice))).await;
     }

@@ -106,8 +106,8 @@ async fn run_users(fixture: &Arc<Fixture>, pipelines: u64, meanwhile: impl Async
         .map(|number| tokio::spawn(one_user(fixture.clone(), number, stop.clone())))
         .collect();
     let deadline = Instant::now() + Duration::from_mins(2);
-    while fixture.users.shared_reads() < pipelines {
-        let multiplexed = fixture.users.shared_reads();
+    while fixture.users.multiplexed_requests() < pipelines {
+        let multiplexed = fixture.users.multiplexed_requests();
         assert!(Instant::now() < deadline, "only {multiplexed} pipelines");
         assert!(users.iter().all(|one| !one.is_finished()), "a user failed");
         meanwhile().await;
@@ -152,7 +152,7 @@ async fn statements_that_need_no_right_run_as_their_caller() {
         assert_eq!(alone, expected);
     };
     let deadline = Instant::now() + Duration::from_mins(1);
-    while fixture.users.shared_reads() < 400 {
+    while fixture.users.multiplexed_requests() < 400 {
         assert!(Instant::now() < deadline, "few pipelines are multiplexed");
         join_all((1..=USERS).map(one)).await;
     }

@@ -66,7 +66,7 @@ async fn two_hundred_users_see_their_own_rows_and_columns() {
     // All requests ran on the authenticator's connections, some of them multiplexed.
     let counters = fixture.users.pool().stats().counters;
     assert!(counters.opened <= 40, "{counters:?}");
-    assert!(fixture.users.shared_reads() > 0);
+    assert!(fixture.users.multiplexed_requests() > 0);
     let others = fixture
         .value(
             "SELECT count(*)::text FROM pg_stat_activity \

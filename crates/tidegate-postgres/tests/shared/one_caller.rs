@@ -122,9 +122,9 @@ async fn a_request_waits_no_longer_than_the_pool_allows() {
 
 /// Runs reads of both users until some are multiplexed.
 async fn share(fixture: &Arc<Fixture>) {
-    let before = fixture.users.shared_reads();
+    let before = fixture.users.multiplexed_requests();
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while fixture.users.shared_reads() == before {
+    while fixture.users.multiplexed_requests() == before {
         assert!(std::time::Instant::now() < deadline, "nothing is shared");
         let reads = (0..40).map(|number| async move {
             let login = user(fixture, number % 2 + 1);

@@ -37,7 +37,8 @@ struct Feed {
     slow_consumers: u64,
 }
 
-/// Returns the counts of the last five minutes, and the statements that were slow or failed.
+/// Returns the counts of the last five minutes, the statements that were slow or failed, and the
+/// state of the tenant's change feed.
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;

@@ -129,7 +129,7 @@ fn streamed(head: &Parts) -> Option<OutputFormat> {
     wanted.streams().then_some(wanted)
 }
 
-/// The parts of a request from which its response is built.
+/// What the response to a call is built from.
 struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,
@@ -175,8 +175,8 @@ impl ResponseParts<'_> {
         Ok(with(response, errors))
     }
 
-    /// The rows of one call, sent while the statement runs. An error before the first row gets a
-    /// JSON-RPC response.
+    /// The rows of one call, sent while the statement runs. The response to an error that occurs
+    /// before the first bytes are sent is a JSON-RPC response.
     async fn rows(
         &self,
         call: &tidegate_rpc::Call<'_>,

@@ -53,10 +53,11 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// The directory of clients, which records the caller as the one who acts, and the database of the
-/// caller's tenant.
+/// Manages the OAuth clients of the caller's tenant.
 struct ClientAdmin {
+    /// The directory of clients. Its audit events name the caller as the actor.
     directory: ClientDirectory,
+    /// The tenant's database.
     database: String,
 }
 

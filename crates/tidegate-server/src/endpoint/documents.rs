@@ -7,7 +7,7 @@ use tidegate_oauth::Endpoints;
 
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
-use tidegate_http::call::{MINUTES, json};
+use tidegate_http::call::{CACHE_FIVE_MINUTES, json};
 use tidegate_http::error::ApiError;
 use tidegate_http::etag::etag;
 
@@ -47,7 +47,7 @@ pub(crate) fn keys(app: &App) -> Result<Response<Body>, ApiError> {
 /// A response with a JSON document. It has an entity tag, and may be cached for five minutes.
 pub(super) fn document(text: Bytes) -> Response<Body> {
     let tag = etag(&text);
-    let mut response = json(text, MINUTES);
+    let mut response = json(text, CACHE_FIVE_MINUTES);
     response.headers_mut().insert(ETAG, tag);
     response
 }

@@ -27,22 +27,23 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the issuer creates no members, because `settings` omits a flag that is
-    /// false. `None` if it creates members, because `settings` then has the flag.
+    /// `Some(false)` if the issuer creates no members, because `settings` does not serialize a flag
+    /// that is false; otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// `Some` adds a null if there is no list of claims, because `settings` omits a missing list;
-    /// `None` if there is a list.
+    /// `Some(())`, which is a null, if the issuer has no list of claims, because `settings` does
+    /// not serialize a missing list; otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
     /// The reason why this node could not load the keys of the issuer; null if no failure is known.
     problem: Option<String>,
 }
 
-/// The directory of issuers, which records the caller as the one who acts, and the database of the
-/// caller's tenant.
+/// Manages the external issuers of the caller's tenant.
 struct IssuerAdmin {
+    /// The directory of issuers. Its audit events name the caller as the actor.
     directory: IssuerDirectory,
+    /// The tenant's database.
     database: String,
 }
 

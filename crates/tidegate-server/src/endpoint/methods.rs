@@ -28,7 +28,7 @@ use tidegate_http::request_body::{self, IncomingBody, RequestBody};
 pub(crate) async fn collection<B: IncomingBody>(
     call: Call<'_, B>,
 ) -> Result<Response<Body>, ApiError> {
-    let needed = of_method(&call.head.method);
+    let needed = needed_scope(&call.head.method);
     let user = user(call.app, call.head, call.subject, needed).await?;
     if call.head.method == Verb::POST {
         let body = read(call.app, call.head, call.body, &user).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn members<B: IncomingBody>(
     let Call {
         app, head, body, ..
     } = call;
-    let user = user(app, head, call.subject, of_method(&head.method)).await?;
+    let user = user(app, head, call.subject, needed_scope(&head.method)).await?;
     let names: Vec<&str> = names.split(',').collect();
     let (methods, tenant) = (app.methods(), &user.login.database);
     match head.method {
@@ -108,7 +108,7 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiE
 
 /// The scope that a request needs. To read methods, a caller needs `methods`. To change them, it
 /// needs `admin`, because a caller who can define methods can run any SQL.
-fn of_method(verb: &Verb) -> Scope {
+fn needed_scope(verb: &Verb) -> Scope {
     if verb == Verb::GET || verb == Verb::HEAD {
         Scope::Methods
     } else {
@@ -132,8 +132,11 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, and
-/// members of groups may not define methods.
+/// The caller, if it may define methods.
+///
+/// # Errors
+///
+/// 403 for the default user, which anonymous callers share, and for members of groups.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     user.require_own_role()?;
     if user.claims.shared {

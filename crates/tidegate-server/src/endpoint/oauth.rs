@@ -34,13 +34,13 @@ struct OauthRequest {
 /// Handles `POST /api/v4/oauth` (RFC 6749, section 3.2).
 pub(crate) async fn token<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tokens = respond(call, TokenRequest::parse, Issuer::token).await?;
-    Ok(secret(tokens.to_json()))
+    Ok(uncached(tokens.to_json()))
 }
 
 /// Handles `POST /api/v4/oauth/guest`, which issues a token of the default user.
 pub(crate) async fn guest<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tokens = respond(call, GuestRequest::parse, Issuer::guest).await?;
-    let mut response = secret(tokens.to_json());
+    let mut response = uncached(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -50,13 +50,13 @@ pub(crate) async fn device<B: IncomingBody>(call: Call<'_, B>) -> Result<Respons
     let codes = respond(call, DeviceRequest::parse, |issuer, request, address| {
         issuer.authorize_device(request, address, "/device")
     });
-    Ok(secret(codes.await?.to_json()))
+    Ok(uncached(codes.await?.to_json()))
 }
 
 /// Handles `POST /api/v4/oauth/revoke` (RFC 7009).
 pub(crate) async fn revoke<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     respond(call, TokenManagementRequest::parse, Issuer::revoke).await?;
-    Ok(secret("{}".to_owned()))
+    Ok(uncached("{}".to_owned()))
 }
 
 /// Handles `POST /api/v4/oauth/introspect` (RFC 7662).
@@ -64,7 +64,7 @@ pub(crate) async fn introspect<B: IncomingBody>(
     call: Call<'_, B>,
 ) -> Result<Response<Body>, ApiError> {
     let reported = respond(call, TokenManagementRequest::parse, Issuer::introspect).await?;
-    Ok(secret(reported.to_json()))
+    Ok(uncached(reported.to_json()))
 }
 
 /// Decodes a request, and returns the issuer's response to it. The timeout is long, because
@@ -142,7 +142,7 @@ fn is_basic(authorization: &str) -> bool {
 }
 
 /// A response with status 200 and a body that must not be cached (RFC 6749, section 5.1).
-fn secret(body: String) -> Response<Body> {
+fn uncached(body: String) -> Response<Body> {
     let mut response = json(body, NO_STORE);
     response
         .headers_mut()

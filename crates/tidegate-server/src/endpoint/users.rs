@@ -21,9 +21,12 @@ use tidegate_http::request_body::IncomingBody;
 use view::UserView;
 
 const BASE: &str = "/api/v4/users";
-/// The caller, and the interface that manages users on its behalf.
+
+/// Manages the users of the caller's tenant.
 struct UserAdmin {
+    /// The management of users. Its audit events name the caller as the actor.
     accounts: Accounts,
+    /// The caller.
     user: User,
 }
 
@@ -125,8 +128,8 @@ pub(crate) async fn members<B: IncomingBody>(
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // The changes are applied even after an error, because the users before the failed user
-            // have changed.
+            // This is also called after an error, because the users before the failed one have
+            // changed.
             admin.apply(call.app).await?;
             changed?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)

@@ -59,7 +59,7 @@ impl InFlight {
         Self(Arc::clone(activity))
     }
 
-    /// Whether the connection may have other requests at the same time, as with HTTP/2.
+    /// Whether the connection may have several requests at the same time, which only HTTP/2 allows.
     pub(crate) fn is_multiplexed(&self) -> bool {
         self.0.http2.load(Relaxed)
     }
@@ -244,8 +244,8 @@ impl Reset for TcpStream {
     }
 
     fn is_closed(&self) -> bool {
-        let mut nobody = Context::from_waker(Waker::noop());
-        let ready = pin!(self.ready(Interest::READABLE)).poll(&mut nobody);
+        let mut noop = Context::from_waker(Waker::noop());
+        let ready = pin!(self.ready(Interest::READABLE)).poll(&mut noop);
         matches!(ready, Poll::Ready(Ok(ready)) if ready.is_read_closed())
     }
 }
@@ -302,8 +302,8 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for CountedIo<I> {
         let new = &buf.filled()[before..];
         if !new.is_empty() {
             let read = self.activity.read.fetch_add(new.len() as u64, Relaxed);
-            // The bytes are the preface of HTTP/2 (RFC 9113, section 3.4), which is no HTTP/1
-            // request.
+            // These are the first bytes of the preface of HTTP/2 (RFC 9113, section 3.4). No method
+            // of HTTP/1 begins with them.
             if read == 0 && new.starts_with(b"PRI") {
                 self.activity.http2.store(true, Relaxed);
             }

@@ -130,8 +130,8 @@ where
                 ticks.reset_immediately();
             }
             _ = ticks.tick() => match monitor.check(&timeouts, Instant::now()) {
-                // The shutdown was announced. Only HTTP/2 needs this call: over HTTP/1.1 the next
-                // response says that the connection closes.
+                // The shutdown was announced. Only HTTP/2 needs this call, because over HTTP/1.1
+                // the next response has `Connection: close`.
                 Decision::Keep if announced && !closing && counters.has_served_http2() => {
                     closing = true;
                     connection.as_mut().graceful_shutdown();

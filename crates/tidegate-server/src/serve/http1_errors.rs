@@ -32,7 +32,7 @@ pub(crate) struct ErrorRewriter<I> {
     replacement: Option<Replacement>,
 }
 
-/// The response that is written in place of hyper's.
+/// The response that is written instead of the response that hyper wrote.
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
@@ -104,7 +104,8 @@ fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     (status.is_client_error() && bare).then_some((status, fields))
 }
 
-/// The response that replaces hyper's. It has hyper's fields except for the length.
+/// The response that replaces the response of hyper. It has the same header fields, except for the
+/// length.
 fn rewrite(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
     let message = match status {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {

@@ -1,10 +1,11 @@
 //! Handles one request of a connection: passes its head to the layers, reads the rest of its body,
 //! and tracks its response until it has been sent. Detects clients that disconnect while they wait.
 //!
-//! An error such as 404, 401 or 415 does not need the body. Over HTTP/1.1 the next request follows
-//! the body's bytes, so a short rest is read and discarded. After a longer rest the connection must
-//! be closed, and the response announces this. Without the announcement, the client would send its
-//! next request on a closed connection (RFC 9112, section 9.6).
+//! A handler that responds with an error such as 404, 401 or 415 does not read the body. Over
+//! HTTP/1.1, the next request follows the bytes of the body. So if the unread rest of the body is
+//! short, it is read and discarded. If it is longer, the connection must be closed, and the
+//! response announces this. Without the announcement, the client would send its next request on a
+//! closed connection (RFC 9112, section 9.6).
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -41,7 +42,7 @@ const MAX_DRAINED: u64 = 64 * 1024;
 const DRAINING: Duration = Duration::from_millis(500);
 
 /// The stack of layers as a hyper service. Marks each request as in progress until its response has
-/// been sent.
+/// been sent. `operations` is true for a listener that serves only operators.
 pub(super) fn service(
     (app, operations): (App, bool),
     peer: Peer,

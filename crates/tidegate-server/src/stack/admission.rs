@@ -31,9 +31,9 @@ const EXPOSED: HeaderValue =
 const EXPOSED_WITH_POSITION: HeaderValue = HeaderValue::from_static(
     "Location, X-Request-Id, WWW-Authenticate, Retry-After, Tidegate-Position",
 );
-/// The fields that a page of another origin may send. `EventSource` sends `Last-Event-ID` without
-/// asking, but code that reads an event stream with `fetch` must ask. A node without replicas
-/// ignores `Tidegate-After`, but a page sends it to every node.
+/// The header fields that a page of another origin may send. `Last-Event-ID` is in the list for
+/// pages that read an event stream with `fetch`; `EventSource` may always send it. `Tidegate-After`
+/// is in the list even on a node without replicas, because a page sends it to every node.
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Accept, Prefer, X-Request-Id, Tidegate-Database, If-None-Match, \
      Last-Event-ID, Tidegate-After",
@@ -123,9 +123,8 @@ fn is_valid_host(host: &[u8]) -> bool {
 /// Returns which CORS headers the response gets, or the complete response to `OPTIONS` (Fetch
 /// Standard, section 3.2).
 ///
-/// Other origins are never allowed to send cookies, which browsers call credentials. The script of
-/// a page sets a token in `Authorization` itself, and needs no permission for credentials to do
-/// this.
+/// No response has `Access-Control-Allow-Credentials`, so pages of other origins cannot send
+/// cookies. A script that sets a token in `Authorization` itself does not need this header.
 pub(super) fn check_origin<B>(
     app: &App,
     request: &Request<B>,
@@ -215,7 +214,7 @@ fn head_size<B>(request: &Request<B>) -> usize {
     })
 }
 
-/// The response to a request that no handler sees.
+/// The response to a request that is refused before its handler is called.
 fn refusal<B>(request: &Request<B>, failure: ApiError) -> Response<Body> {
     let id = request.headers().get(REQUEST_ID);
     let context = Context {

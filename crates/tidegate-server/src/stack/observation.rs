@@ -64,8 +64,8 @@ impl Observation {
             request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
             started: Instant::now(),
-            // The route is set at the start, so that the log has the route of a request without a
-            // response too.
+            // The route is set at the start, so that it is also logged if the client disconnects
+            // before the response.
             subject: Subject {
                 route: route.as_ref().ok().map(Route::label),
                 login: None,

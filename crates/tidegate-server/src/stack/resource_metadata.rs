@@ -1,5 +1,5 @@
-//! Names the resource metadata in `WWW-Authenticate`, so that a client that knows only the address
-//! of the API finds the authorization server (RFC 9728, section 5.1).
+//! Adds the URL of the resource metadata to `WWW-Authenticate`, so that a client that knows only
+//! the URL of the API finds the authorization server (RFC 9728, section 5.1).
 
 use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
@@ -10,7 +10,7 @@ use crate::route::Route;
 
 /// Adds `resource_metadata` to the header `WWW-Authenticate: Bearer` of a response that refuses a
 /// token or asks for one. The URL begins with the issuer's URL, as do all URLs of the metadata.
-pub(super) fn name(app: &App, response: &mut Response<Body>) {
+pub(super) fn add_to_challenge(app: &App, response: &mut Response<Body>) {
     let refuses = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&response.status());
     let Some(challenge) = response.headers().get(WWW_AUTHENTICATE).filter(|_| refuses) else {
         return;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{CloseReason, Session, SessionResult};
 use crate::message::{self, Id, InvalidMessage, Message, MessageFields};
-use crate::operation::{Channel, OperationContext, OperationResult};
+use crate::operation::{OperationContext, OperationResult, SubscriptionSetup};
 use crate::running_operation::RunningOperation;
 use crate::{graphql_transport_ws, outgoing};
 use tidegate_http::replica_reads;
@@ -62,8 +62,10 @@ impl Session {
             }
             Message::Subscribe { id, schema, after } => {
                 let (schema, after) = (schema.into_owned(), after.map(Cow::into_owned));
-                self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
-                    .await
+                self.start(id, after, |context, id, setup| {
+                    context.graphql(id, schema, text, setup)
+                })
+                .await
             }
             Message::Raw { id } => {
                 let after = match fields.as_ref().map(|fields| fields.text("after")) {
@@ -71,7 +73,7 @@ impl Session {
                     Some(Ok(after)) => after.map(Cow::into_owned),
                     None => None,
                 };
-                self.start(id, after, |work, id, to| work.raw(id, text, to))
+                self.start(id, after, |context, id, setup| context.raw(id, text, setup))
                     .await
             }
             Message::Unsubscribe(id) => {
@@ -82,11 +84,11 @@ impl Session {
                 self.send(outgoing::complete(&id)).await
             }
             Message::Rpc => {
-                self.spawn(|work| work.rpc(text));
+                self.spawn(|context| context.rpc(text));
                 Ok(())
             }
             Message::Sql(id) => {
-                self.spawn(|work| work.sql(id, text));
+                self.spawn(|context| context.sql(id, text));
                 Ok(())
             }
         }
@@ -114,8 +116,10 @@ impl Session {
                 let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
                 let text = payload.get().to_owned();
                 let after = after_of(&text);
-                self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
-                    .await
+                self.start(id, after, |context, id, setup| {
+                    context.graphql(id, schema, text, setup)
+                })
+                .await
             }
             graphql_transport_ws::TransportMessage::Complete(id) => {
                 self.remove(&id);
@@ -166,7 +170,7 @@ impl Session {
         &mut self,
         id: Id,
         after: Option<String>,
-        work: impl FnOnce(OperationContext, Id, Channel) -> F,
+        work: impl FnOnce(OperationContext, Id, SubscriptionSetup) -> F,
     ) -> SessionResult
     where
         F: Future<Output = OperationResult> + Send + 'static,
@@ -175,19 +179,19 @@ impl Session {
             let message = "something runs under this id already";
             return self.send_error(&invalid(id, "duplicate_id", message)).await;
         }
-        let Some(todo) = self.work() else {
+        let Some(context) = self.operation_context() else {
             return Ok(());
         };
         self.last_tag += 1;
         let frame = Arc::new(OnceLock::new());
-        let channel = Channel {
+        let setup = SubscriptionSetup {
             events: self.event_sender.clone(),
             tag: self.last_tag,
             frame: Arc::clone(&frame),
             slots: Arc::clone(&self.slots),
             after,
         };
-        let task = self.operations.spawn(work(todo, id.clone(), channel));
+        let task = self.operations.spawn(work(context, id.clone(), setup));
         self.tags.insert(self.last_tag, id.clone());
         let entry = RunningOperation {
             tag: self.last_tag,
@@ -204,12 +208,12 @@ impl Session {
     where
         F: Future<Output = OperationResult> + Send + 'static,
     {
-        if let Some(todo) = self.work() {
-            self.operations.spawn(work(todo));
+        if let Some(context) = self.operation_context() {
+            self.operations.spawn(work(context));
         }
     }
 
-    fn work(&self) -> Option<OperationContext> {
+    fn operation_context(&self) -> Option<OperationContext> {
         let identity = self.identity.as_ref()?;
         Some(OperationContext {
             app: self.app.clone(),

@@ -81,8 +81,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the client knows all changes up to the end of `cursor`, so that later reads of
-    /// the client show these changes.
+    /// Records that the client has been informed of all changes up to the end of `cursor`, so that
+    /// later reads of the client show these changes.
     fn note_sent(&mut self, cursor: Cursor) {
         if self
             .newest_sent

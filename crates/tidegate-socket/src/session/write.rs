@@ -46,9 +46,10 @@ impl Session {
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
-    /// Ends the operations and sends the Close frame. If the client has not read for too long,
-    /// first sends the message of [`Self::slow_consumer_message`]. In this case the limit on the
-    /// time is `timeouts.write`, as for any message.
+    /// Ends the operations and sends the Close frame, within [`CLOSE_TIMEOUT`]. If the client has
+    /// not read for too long, sends the message of [`Self::slow_consumer_message`] before the Close
+    /// frame. In this case the time limit is `timeouts.write`. If the client has disconnected,
+    /// sends nothing.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;

@@ -2,7 +2,7 @@
 //!
 //! Every list is sorted and in lower case.
 
-/// The longest word that [`Lower`] takes, in bytes. All words in the lists are shorter.
+/// The longest word that [`Lower`] stores, in bytes. All words in the lists are shorter.
 const LONGEST: usize = 48;
 
 /// A word in lower case. It is empty if the word is longer than [`LONGEST`] or not ASCII, because
@@ -48,9 +48,9 @@ pub(super) fn is_built_in_type(name: &str) -> bool {
     contains(BUILT_IN_TYPES, name)
 }
 
-/// Whether a call of a function with this name looks like a call of a built-in function without
-/// side effects.
-pub(super) fn may_be_called(name: &str) -> bool {
+/// Whether a call of a function with this name looks like syntax, or like a call of a built-in
+/// function without side effects.
+pub(super) fn looks_built_in(name: &str) -> bool {
     is_stateless_function(name) || is_built_in_type(name) || precedes_parenthesis(name)
 }
 
@@ -177,7 +177,9 @@ const STATELESS_FUNCTIONS: &[&str] = &[
     "xmlroot", "xpath", "xpath_exists",
 ];
 
-/// The prefixes of functions with side effects.
+/// Prefixes of the names of built-in functions, many of which have side effects. In `t.name`, every
+/// name with such a prefix counts as a function with side effects, even if the function has none
+/// (`pg_typeof`).
 const STATEFUL_PREFIXES: &[&str] = &["binary_upgrade_", "brin_", "gin_", "lo_", "pg_"];
 
 /// The functions of `pg_catalog` that have side effects, have none of the prefixes in

@@ -29,7 +29,7 @@ pub(super) struct KindReader<'a> {
     /// The quoted identifier `U&"…"` before a `UESCAPE` whose escape character was not read yet;
     /// otherwise `None`.
     quoted: Option<&'a str>,
-    stage: Position,
+    position: Position,
     explain: Explain,
     /// Whether the keyword `WITH` was read.
     with: bool,
@@ -94,21 +94,21 @@ enum Position {
 }
 
 impl<'a> KindReader<'a> {
-    /// Takes the next token.
-    pub(super) fn see(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
-        match self.stage {
+    /// Processes the next token of the statement.
+    pub(super) fn process(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
+        match self.position {
             Position::Leading => self.read_leading(token, previous),
             Position::Explain => self.explain(token, previous),
             Position::ExplainParen => match token.kind {
-                TokenKind::OpenParen => self.stage = Position::Leading,
+                TokenKind::OpenParen => self.position = Position::Leading,
                 TokenKind::Word
                     if Lower::of(token.text).any(&["select", "values", "table", "with"]) =>
                 {
-                    self.stage = Position::Leading;
+                    self.position = Position::Leading;
                     self.read_leading(token, previous);
                 }
                 _ => {
-                    self.stage = Position::ExplainOptions;
+                    self.position = Position::ExplainOptions;
                     self.option(token);
                 }
             },
@@ -176,10 +176,10 @@ impl<'a> KindReader<'a> {
     }
 
     fn read_leading(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
-        let behind_quoted = previous.filter(|previous| previous.kind == TokenKind::Quoted);
+        let after_quoted = previous.filter(|previous| previous.kind == TokenKind::Quoted);
         match token.kind {
-            TokenKind::Word if behind_quoted.is_some() && token.is("uescape") => {
-                self.quoted = behind_quoted.map(|quoted| quoted.text);
+            TokenKind::Word if after_quoted.is_some() && token.is("uescape") => {
+                self.quoted = after_quoted.map(|quoted| quoted.text);
             }
             TokenKind::String if self.quoted.is_some() => {
                 let quoted = self.quoted.take().unwrap_or_default();
@@ -190,12 +190,12 @@ impl<'a> KindReader<'a> {
                 if self.count == 0 && token.is("explain") && self.explain == Explain::No =>
             {
                 self.explain = Explain::Planned;
-                self.stage = Position::Explain;
+                self.position = Position::Explain;
             }
             TokenKind::Word => self.push(token.text.into()),
             TokenKind::Quoted if self.count > 0 => self.push(unicode_identifier::name(token.text)),
             TokenKind::OpenParen if self.count == 0 => {}
-            _ => self.stage = Position::Body,
+            _ => self.position = Position::Body,
         }
     }
 
@@ -203,17 +203,17 @@ impl<'a> KindReader<'a> {
         self.words[self.count] = word;
         self.count += 1;
         if self.count == LEADING {
-            self.stage = Position::Body;
+            self.position = Position::Body;
         }
     }
 
     fn explain(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if token.kind == TokenKind::OpenParen {
-            self.stage = Position::ExplainParen;
+            self.position = Position::ExplainParen;
         } else if token.is("analyze") || token.is("analyse") {
             self.explain = Explain::Analyzed;
         } else if !token.is("verbose") {
-            self.stage = Position::Leading;
+            self.position = Position::Leading;
             self.read_leading(token, previous);
         }
     }
@@ -222,7 +222,7 @@ impl<'a> KindReader<'a> {
     /// may run never counts as a read.
     fn option(&mut self, token: &SqlToken<'a>) {
         if token.kind == TokenKind::CloseParen {
-            self.stage = Position::Explain;
+            self.position = Position::Explain;
         } else if token.is("analyze") || token.is("analyse") {
             self.explain = Explain::Analyzed;
         }
@@ -276,8 +276,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Counts how many keywords of a row lock were read. `FOR` is reserved and so never a name;
-    /// `KEY` alone may be a name.
+    /// Updates `lock`. If the token is not the next keyword of [`LOCK`], the count starts again: at
+    /// 1 for the keyword `FOR`, otherwise at 0.
     fn follow_lock(&mut self, token: &SqlToken<'a>) {
         let goes_on = LOCK.get(self.lock).is_some_and(|word| token.is(word));
         self.lock = if goes_on {

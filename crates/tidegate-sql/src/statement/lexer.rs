@@ -18,7 +18,8 @@ pub(super) enum TokenKind {
     String,
     /// A parameter that the caller numbered, such as `$1`.
     Numbered,
-    /// A placeholder. The lexer never returns it; `StatementReader` makes it of a colon and a word.
+    /// A placeholder. The lexer never returns it; `StatementReader` sets it for a colon before a
+    /// name.
     Placeholder,
     Operator,
     /// A percent-encoded plus, `%2B`.
@@ -299,8 +300,9 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name.
-    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number. A text that
-    /// the versions read differently is rejected.
+    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number. A number
+    /// with `_` is rejected if a name directly follows, and any number if `$` directly follows,
+    /// because the versions could then split the rest of the text into different tokens.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

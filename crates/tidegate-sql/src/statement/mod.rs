@@ -97,9 +97,8 @@ impl Statement {
     /// Parses `q`, a query that Tidegate generated around `expression`. The expression is stored in
     /// a database, for example as the condition of a policy, and is written as PostgreSQL prints it
     /// with an empty `search_path`. The statement has the purity of the expression, because the
-    /// rest of `q` leaves nothing in the session after the transaction. The statement always counts
-    /// as one that fills rows from parameters ([`Self::fills_rows`]), because the rest of `q` can
-    /// do so.
+    /// rest of `q` changes nothing in the session that outlasts the transaction.
+    /// [`Self::fills_rows`] is true, because the rest of `q` may fill rows from parameters.
     ///
     /// # Errors
     ///
@@ -193,8 +192,8 @@ impl Statement {
         self.names_login
     }
 
-    /// Converts PostgreSQL's position in [`text`](Self::text) into the position in the caller's
-    /// text. Both count characters from 1.
+    /// Converts the position that PostgreSQL reports with an error, which is a position in
+    /// [`text`](Self::text), into a position in the caller's text. Both count characters from 1.
     pub fn caller_position(&self, position: u32) -> u32 {
         let before = usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX);
         let offset = self

@@ -37,7 +37,8 @@ impl<'a> Params<'a> {
             JsonKind::Null => Ok(Self::default()),
             JsonKind::Object => Ok(Self::One(set(raw, || place.to_owned())?)),
             JsonKind::Array => {
-                let elements = json::elements(raw.get()).map_err(|error| unread(place, &error))?;
+                let elements =
+                    json::elements(raw.get()).map_err(|error| unreadable(place, &error))?;
                 if elements.is_empty() {
                     return Err(invalid(
                         place,
@@ -70,7 +71,7 @@ fn set(raw: &RawValue, place: impl Fn() -> String) -> Result<ParameterSet<'_>, I
     if kind != JsonKind::Object {
         return Err(invalid(&place(), &format!("{kind}, expected an object")));
     }
-    let members = json::members(raw.get()).map_err(|error| unread(&place(), &error))?;
+    let members = json::members(raw.get()).map_err(|error| unreadable(&place(), &error))?;
     match json::repeated(&members) {
         Some(name) => Err(invalid(&format!("{}.{name}", place()), "given twice")),
         None => Ok(members),
@@ -84,6 +85,6 @@ fn invalid(member: &str, problem: &str) -> InputError {
     }
 }
 
-fn unread(member: &str, error: &serde_json::Error) -> InputError {
+fn unreadable(member: &str, error: &serde_json::Error) -> InputError {
     invalid(member, &json::problem(error))
 }

@@ -46,8 +46,8 @@ enum TypeName {
 }
 
 impl<'a> PurityReader<'a> {
-    /// Takes the next token; `innermost` is the parenthesis or bracket that encloses it.
-    pub(super) fn see(&mut self, token: &SqlToken<'a>, innermost: Option<Bracket>) {
+    /// Processes the next token; `innermost` is the parenthesis or bracket that encloses it.
+    pub(super) fn process(&mut self, token: &SqlToken<'a>, innermost: Option<Bracket>) {
         if !self.calls {
             self.follow_type(token);
             self.calls = match token.kind {
@@ -59,7 +59,7 @@ impl<'a> PurityReader<'a> {
                 TokenKind::Word | TokenKind::Quoted => self.calls_attribute(token),
                 _ => false,
             };
-            let suspicious = match token.kind {
+            let may_be_stateful = match token.kind {
                 TokenKind::String => self.types_literal(),
                 TokenKind::Word if innermost == Some(Bracket::Cast) && token.is("as") => {
                     self.type_name = TypeName::Expected;
@@ -71,7 +71,7 @@ impl<'a> PurityReader<'a> {
                 }
                 _ => self.calls,
             };
-            self.stateful |= suspicious;
+            self.stateful |= may_be_stateful;
         }
         self.last[self.count % HISTORY] = Some(*token);
         self.count += 1;

@@ -89,8 +89,8 @@ impl<'a> StatementReader<'a> {
             }
             self.take(&mut token)?;
             self.begun |= token.kind != TokenKind::Semicolon;
-            self.kind.see(&token, self.previous.as_ref());
-            self.purity.see(&token, self.nesting.last().copied());
+            self.kind.process(&token, self.previous.as_ref());
+            self.purity.process(&token, self.nesting.last().copied());
             self.previous = Some(token);
         }
         Ok(())

@@ -53,7 +53,7 @@ impl UntrustedNames {
         if as_attribute {
             self.attributes.insert(name.clone());
         }
-        if builtins::may_be_called(&name) {
+        if builtins::looks_built_in(&name) {
             self.names.insert(name);
         }
     }
@@ -87,7 +87,7 @@ impl UntrustedNames {
             return false;
         }
         let mut lexer = Lexer::new(text);
-        let mut behind_dot = false;
+        let mut after_dot = false;
         loop {
             let Ok(token) = lexer.next() else {
                 return true;
@@ -95,14 +95,14 @@ impl UntrustedNames {
             let Some(token) = token else {
                 return false;
             };
-            if self.is_one(&token, behind_dot) {
+            if self.is_one(&token, after_dot) {
                 return true;
             }
-            behind_dot = token.kind == TokenKind::Dot;
+            after_dot = token.kind == TokenKind::Dot;
         }
     }
 
-    fn is_one(&self, token: &SqlToken<'_>, behind_dot: bool) -> bool {
+    fn is_one(&self, token: &SqlToken<'_>, after_dot: bool) -> bool {
         let name = match token.kind {
             TokenKind::Word => token.text.to_lowercase(),
             // The Unicode escapes of a name `U&"…"` are not decoded here, so the name counts as
@@ -121,7 +121,7 @@ impl UntrustedNames {
         };
         token.text.len() > LONGEST_NAME
             || self.names.contains(&name)
-            || (behind_dot && self.attributes.contains(&name))
+            || (after_dot && self.attributes.contains(&name))
     }
 }
 

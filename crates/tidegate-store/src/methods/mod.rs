@@ -120,8 +120,8 @@ impl MethodStore for PgMethodStore {
         let (tenant, name, signature) =
             (tenant.as_str(), method.name.as_str(), signature.to_json());
         let values: [Argument<'_>; 4] = [&tenant, &name, &method.version, &signature];
-        let kept = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
-        Ok(kept == Some(true))
+        let stored = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
+        Ok(stored == Some(true))
     }
 
     async fn remove_tenant(&self, tenant: &DatabaseName) -> StoreResult<()> {

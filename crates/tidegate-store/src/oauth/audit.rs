@@ -41,8 +41,9 @@ static PAGE: Query = Query::new(
      order by number limit :limit::bigint",
 );
 
+/// A row for [`APPEND`].
 #[derive(Serialize)]
-struct Line<'a> {
+struct StoredEvent<'a> {
     at: String,
     kind: &'static str,
     detail: Option<String>,
@@ -58,8 +59,8 @@ pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result
     if events.is_empty() {
         return Ok(());
     }
-    let lines: Vec<Line<'_>> = events.iter().map(line).collect();
-    let text = serde_json::to_string(&lines).map_err(Error::failed)?;
+    let rows: Vec<StoredEvent<'_>> = events.iter().map(stored).collect();
+    let text = serde_json::to_string(&rows).map_err(Error::failed)?;
     database.execute(&APPEND, &[&LOCK, &text]).await?;
     Ok(())
 }
@@ -108,9 +109,9 @@ fn read(row: &mut Record<'_>) -> Result<AuditEntry> {
     })
 }
 
-fn line(event: &AuditEvent) -> Line<'_> {
+fn stored(event: &AuditEvent) -> StoredEvent<'_> {
     let text = |text: &Option<String>| text.as_deref().map(without_zero_bytes);
-    Line {
+    StoredEvent {
         at: instant::text(event.at),
         kind: event.kind.name(),
         detail: event.detail().map(without_zero_bytes),

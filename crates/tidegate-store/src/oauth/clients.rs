@@ -18,7 +18,7 @@ static LIST: Query = Query::new(
      social_signup, signup_kind, signup_group, grants, service_user, created_at from tidegate.clients where database = :database \
      order by id collate \"C\"",
 );
-static ADDRESSES: Query = Query::new(
+static REDIRECT_URIS: Query = Query::new(
     "select distinct uri from tidegate.clients, \
      pg_catalog.json_array_elements_text(redirect_uris) as uri \
      where pg_catalog.starts_with(uri, :start)",
@@ -74,7 +74,7 @@ pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<Client
 }
 
 pub(super) async fn redirect_uris_from(database: &Database, start: &str) -> Result<Vec<String>> {
-    database.rows(&ADDRESSES, &[&start], row::string).await
+    database.rows(&REDIRECT_URIS, &[&start], row::string).await
 }
 
 pub(super) async fn insert(database: &Database, client: &Client) -> Result<bool> {
@@ -207,8 +207,8 @@ fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
     Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
 }
 
-/// Decodes the grants of a client; NULL stands for all grants. Grants that only a newer version
-/// knows are ignored.
+/// Decodes the grants of a client; NULL means all grants. Unknown grants, which a newer version may
+/// have stored, are ignored.
 fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
     let Some(text) = row.optional_text()? else {
         return Ok(GrantSet::All);

@@ -1,6 +1,6 @@
 //! The table of linked accounts.
 
-use tidegate_identity::{LinkedIdentity, UnlinkOutcome, User, UserKey};
+use tidegate_identity::{LinkedIdentity, RemovalOutcome, User, UserKey};
 
 use super::users;
 use crate::error::Result;
@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      order by issuer collate \"C\", subject collate \"C\"",
 );
 /// Locks a user's row, so that two transactions never count or remove credentials of the same user
-/// at the same time. Each must see what the previous one changed.
+/// at the same time. Each transaction sees the changes of the previous one.
 pub(super) static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",
@@ -83,7 +83,7 @@ pub(super) async fn delete(
     key: &UserKey,
     issuer: &str,
     subject: &str,
-) -> Result<UnlinkOutcome> {
+) -> Result<RemovalOutcome> {
     let values: [Argument<'_>; 4] = [&key.database, &key.name, &issuer, &subject];
     delete_credential(database, key, (&DELETE, &values)).await
 }
@@ -94,19 +94,19 @@ pub(super) async fn delete_credential(
     database: &Database,
     key: &UserKey,
     (delete, values): (&Query, &[Argument<'_>]),
-) -> Result<UnlinkOutcome> {
+) -> Result<RemovalOutcome> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     let has_password = open.row(&LOCK_USER, &user, row::boolean).await?;
     if open.execute(delete, values).await? == 0 {
-        return Ok(UnlinkOutcome::Missing);
+        return Ok(RemovalOutcome::Missing);
     }
     let left = open.row(&HAS_CREDENTIAL, &user, row::boolean).await?;
     if has_password != Some(true) && left != Some(true) {
-        return Ok(UnlinkOutcome::LastCredential);
+        return Ok(RemovalOutcome::LastCredential);
     }
     open.commit().await?;
-    Ok(UnlinkOutcome::Done)
+    Ok(RemovalOutcome::Done)
 }
 
 fn read(row: &mut Record<'_>) -> Result<LinkedIdentity> {

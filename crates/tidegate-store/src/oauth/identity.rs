@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    SecondFactor, SecretHash, SessionId, StoreResult, Timestamp, UnlinkOutcome, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreResult, Timestamp, User, UserKey,
     UserQuery, WriteOutcome,
 };
 
@@ -66,7 +66,7 @@ impl IdentityStore for PgOauthStore {
         key: &UserKey,
         issuer: &str,
         subject: &str,
-    ) -> StoreResult<UnlinkOutcome> {
+    ) -> StoreResult<RemovalOutcome> {
         Ok(identities::delete(&self.database, key, issuer, subject).await?)
     }
 
@@ -111,8 +111,8 @@ impl IdentityStore for PgOauthStore {
         Ok(users::set_password_hash(&self.database, key, before, hash).await?)
     }
 
-    async fn keep_id(&self, user: &User) -> StoreResult<()> {
-        Ok(users::keep_id(&self.database, user).await?)
+    async fn reserve_id(&self, user: &User) -> StoreResult<()> {
+        Ok(users::reserve_id(&self.database, user).await?)
     }
 
     async fn delete_user(&self, key: &UserKey, at: Timestamp) -> StoreResult<bool> {
@@ -231,7 +231,7 @@ impl IdentityStore for PgOauthStore {
         Ok(passkeys::update(&self.database, read, record, at).await?)
     }
 
-    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<UnlinkOutcome> {
+    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<RemovalOutcome> {
         Ok(passkeys::delete(&self.database, key, id).await?)
     }
 

@@ -317,7 +317,12 @@ impl IssuerStore for PgOauthStore {
         Ok(devices::redeem(&self.database, hash, session).await?)
     }
 
-    async fn sessions_of_user(&self, key: &UserKey, now: Timestamp) -> StoreResult<Vec<Session>> {
-        Ok(sessions::of_user(&self.database, key, now).await?)
+    async fn sessions_of_user(
+        &self,
+        key: &UserKey,
+        client_id: Option<&str>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<Session>> {
+        Ok(sessions::of_user(&self.database, key, client_id, now).await?)
     }
 }

@@ -1,6 +1,6 @@
 //! The table of passkeys.
 
-use tidegate_identity::{Passkey, Timestamp, UnlinkOutcome, UserKey};
+use tidegate_identity::{Passkey, RemovalOutcome, Timestamp, UserKey};
 
 use super::identities::{LOCK_USER, delete_credential};
 use crate::error::Result;
@@ -53,7 +53,7 @@ pub(super) async fn insert(database: &Database, key: &UserKey, passkey: &Passkey
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     open.row(&LOCK_USER, &user, row::boolean).await?;
-    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MOST {
+    if open.rows(&LIST, &user, read).await?.len() >= Passkey::MAX_COUNT {
         return Ok(false);
     }
     let values: [Argument<'_>; 7] = [
@@ -90,7 +90,7 @@ pub(super) async fn update(
 }
 
 /// Deletes a passkey, unless the user would have no credential left.
-pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<UnlinkOutcome> {
+pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<RemovalOutcome> {
     let values: [Argument<'_>; 3] = [&key.database, &key.name, &id];
     delete_credential(database, key, (&DELETE, &values)).await
 }

@@ -23,9 +23,8 @@ static FIND: Query = Query::new(
      expires_at, closes_at, scope, \
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
-/// Records the number of a presented refresh token, unless a higher number has been presented
-/// (compare-and-swap). Parallel calls run one after the other, and each sees the row that the
-/// previous call wrote.
+/// Records the number of a presented refresh token, unless a higher number has been presented.
+/// Parallel calls run one after the other, and each sees the row that the previous call wrote.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -85,6 +84,7 @@ static OF_USER: Query = Query::new(
      expires_at, closes_at, scope, \
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and user_name = :name and ended_at is null \
+       and (:client::text is null or client_id = :client::text) \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit 1000",
 );
@@ -132,9 +132,10 @@ pub(super) fn session_values<'a>(
 pub(super) async fn of_user(
     database: &Database,
     key: &UserKey,
+    client_id: Option<&str>,
     now: Timestamp,
 ) -> Result<Vec<Session>> {
-    let values: [Argument<'_>; 3] = [&key.database, &key.name, &now];
+    let values: [Argument<'_>; 4] = [&key.database, &key.name, &client_id, &now];
     database.rows(&OF_USER, &values, read).await
 }
 
@@ -308,8 +309,8 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // A reason that only a newer version knows is read as `Revoked`, because the session has ended
-    // in any case.
+    // An unknown reason, which a newer version may have stored, is read as `Revoked`, because the
+    // session has ended in any case.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

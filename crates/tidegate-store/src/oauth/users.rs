@@ -44,7 +44,7 @@ static HAS_SIMILAR: Query = Query::new(
        and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\")) \
      or exists (select from tidegate.dropped_ids where database = :database and id = :name)",
 );
-static KEEP_ID: Query = Query::new(
+static RESERVE_ID: Query = Query::new(
     "insert into tidegate.dropped_ids (database, id) values (:database, :id) on conflict do nothing",
 );
 static FIND_DEFAULT: Query = Query::new(concat!(
@@ -89,7 +89,8 @@ static SET_PASSWORD_HASH: Query = Query::new(
      and (:before::text is null or password_hash = :before::text)",
 );
 // The user's methods pass to the owner, so that a later user of the same name does not get them.
-// Clients that act as the user lose this right, so that they do not act as such a later user.
+// Clients that act as the user lose their service user, so that they do not act as a later user of
+// the same name.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
@@ -135,9 +136,9 @@ pub(super) async fn has_similar(database: &Database, tenant: &str, name: &str) -
     Ok(found == Some(true))
 }
 
-pub(super) async fn keep_id(database: &Database, user: &User) -> Result<()> {
+pub(super) async fn reserve_id(database: &Database, user: &User) -> Result<()> {
     let values: [Argument<'_>; 2] = [&user.key.database, &user.user_id()];
-    database.execute(&KEEP_ID, &values).await?;
+    database.execute(&RESERVE_ID, &values).await?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_identity::{BrowserSession, SecondFactor, UserKey};
-use tidegate_oauth::IssuerStore;
+use tidegate_oauth::{IssuerStore, Session};
 
 use super::codes::{after, alice, browser, hash};
 use super::samples::{NOW, session, user};
@@ -14,6 +14,7 @@ super::cases!(
     recovery_codes_are_used_once,
     records_of_a_user_are_deleted_with_the_user,
     a_users_live_sessions_are_listed,
+    a_clients_session_is_found_among_many_others,
 );
 
 pub(super) fn factor() -> SecondFactor {
@@ -157,11 +158,32 @@ async fn a_users_live_sessions_are_listed(store: Arc<dyn IssuerStore>) {
         .present_refresh_token(two.id, 1, after(1), after(31))
         .await
         .unwrap();
-    let ids = async |now| -> Vec<_> {
-        let found = store.sessions_of_user(&alice(), now).await.unwrap();
+    let ids = async |client, now| -> Vec<_> {
+        let found = store.sessions_of_user(&alice(), client, now).await.unwrap();
         found.into_iter().map(|session| session.id).collect()
     };
-    assert_eq!(ids(after(1)).await, [two.id, one.id], "the last used first");
-    assert_eq!(ids(after(30)).await, [two.id]);
-    assert_eq!(ids(after(31)).await, []);
+    let all = ids(None, after(1)).await;
+    assert_eq!(all, [two.id, one.id], "the last used first");
+    assert_eq!(ids(Some("app"), after(1)).await, [one.id]);
+    assert_eq!(ids(Some("b"), after(1)).await, [two.id]);
+    assert_eq!(ids(None, after(30)).await, [two.id]);
+    assert_eq!(ids(None, after(31)).await, []);
+}
+
+/// A program that signs in every minute has more sessions than a list returns.
+async fn a_clients_session_is_found_among_many_others(store: Arc<dyn IssuerStore>) {
+    let old = session(1, "shop", "alice", "app");
+    store.insert_session(&old).await.unwrap();
+    for number in 2..1003 {
+        let newer = Session {
+            refreshed_at: after(1),
+            ..session(number, "shop", "alice", "b")
+        };
+        store.insert_session(&newer).await.unwrap();
+    }
+    let found = store
+        .sessions_of_user(&alice(), Some("app"), after(2))
+        .await;
+    let ids: Vec<_> = found.unwrap().iter().map(|session| session.id).collect();
+    assert_eq!(ids, [old.id]);
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tidegate_identity::{LinkedIdentity, UnlinkOutcome, User};
+use tidegate_identity::{LinkedIdentity, RemovalOutcome, User};
 use tidegate_oauth::IssuerStore;
 
 use super::samples::{NOW, user};
@@ -93,21 +93,21 @@ async fn the_last_credential_cannot_be_removed(store: Arc<dyn IssuerStore>) {
         let gone = store.delete_identity(&user.key, issuer, subject);
         gone.await.unwrap()
     };
-    assert_eq!(delete(&with, "without").await, UnlinkOutcome::Missing);
-    assert_eq!(delete(&with, "with").await, UnlinkOutcome::Done);
-    assert_eq!(delete(&with, "with").await, UnlinkOutcome::Missing);
+    assert_eq!(delete(&with, "without").await, RemovalOutcome::Missing);
+    assert_eq!(delete(&with, "with").await, RemovalOutcome::Done);
+    assert_eq!(delete(&with, "with").await, RemovalOutcome::Missing);
     assert_eq!(
         delete(&without, "without").await,
-        UnlinkOutcome::LastCredential
+        RemovalOutcome::LastCredential
     );
     let kept = store.user_of_identity("shop", issuer, "without").await;
     assert_eq!(kept.unwrap(), Some(without.clone()));
     let second = identity("second");
     store.insert_identity(&without.key, &second).await.unwrap();
-    assert_eq!(delete(&without, "without").await, UnlinkOutcome::Done);
+    assert_eq!(delete(&without, "without").await, RemovalOutcome::Done);
     assert_eq!(
         delete(&without, "second").await,
-        UnlinkOutcome::LastCredential
+        RemovalOutcome::LastCredential
     );
 }
 
@@ -133,10 +133,10 @@ async fn of_two_parallel_unlinks_without_a_password_one_fails(store: Arc<dyn Iss
         });
         let [first, second] = gone;
         let mut outcomes = [first.await.unwrap(), second.await.unwrap()];
-        outcomes.sort_by_key(|outcome| *outcome != UnlinkOutcome::Done);
+        outcomes.sort_by_key(|outcome| *outcome != RemovalOutcome::Done);
         assert_eq!(
             outcomes,
-            [UnlinkOutcome::Done, UnlinkOutcome::LastCredential]
+            [RemovalOutcome::Done, RemovalOutcome::LastCredential]
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_identity::{CredentialKind, Passkey, UnlinkOutcome, User, UserKey};
+use tidegate_identity::{CredentialKind, Passkey, RemovalOutcome, User, UserKey};
 use tidegate_oauth::IssuerStore;
 use tidegate_testkit::eventually;
 
@@ -54,9 +54,9 @@ async fn a_passkey_belongs_to_one_user_and_is_deleted_with_it(store: Arc<dyn Iss
     let found = store.passkey("one").await.unwrap();
     assert_eq!(found.map(|(_, one)| one.name).as_deref(), Some("Key ring"));
     for (key, outcome) in [
-        (&bob.key, UnlinkOutcome::Missing),
-        (&alice.key, UnlinkOutcome::Done),
-        (&alice.key, UnlinkOutcome::Missing),
+        (&bob.key, RemovalOutcome::Missing),
+        (&alice.key, RemovalOutcome::Done),
+        (&alice.key, RemovalOutcome::Missing),
     ] {
         assert_eq!(store.delete_passkey(key, "two").await.unwrap(), outcome);
     }
@@ -67,7 +67,7 @@ async fn a_passkey_belongs_to_one_user_and_is_deleted_with_it(store: Arc<dyn Iss
 
 /// Adds all passkeys that a user may have but one.
 async fn add_all_but_one(store: &dyn IssuerStore, key: &UserKey) {
-    for number in 1..Passkey::MOST {
+    for number in 1..Passkey::MAX_COUNT {
         let known = passkey(&number.to_string());
         assert!(store.insert_passkey(key, &known).await.unwrap());
     }
@@ -88,7 +88,7 @@ async fn a_user_has_a_maximum_number_of_passkeys(store: Arc<dyn IssuerStore>) {
         assert_eq!(inserted, added, "{id} of {key}");
     }
     let own = store.passkeys_of_user(&alice.key).await.unwrap();
-    assert_eq!(own.len(), Passkey::MOST);
+    assert_eq!(own.len(), Passkey::MAX_COUNT);
 }
 
 /// The test locks the user's row. Each addition needs this row before it ends, because its row
@@ -121,7 +121,7 @@ async fn passkeys_that_are_added_at_the_same_time_are_counted() {
     );
     assert_ne!(first.unwrap(), second.unwrap(), "one of the two is added");
     let own = store.passkeys_of_user(&alice.key).await.unwrap();
-    assert_eq!(own.len(), Passkey::MOST);
+    assert_eq!(own.len(), Passkey::MAX_COUNT);
 }
 
 async fn a_record_is_replaced_only_if_it_is_unchanged(store: Arc<dyn IssuerStore>) {
@@ -135,7 +135,7 @@ async fn a_record_is_replaced_only_if_it_is_unchanged(store: Arc<dyn IssuerStore
     let (_, after) = store.passkey("one").await.unwrap().unwrap();
     assert_eq!((&*after.record, after.used_at), (next, Some(NOW)));
     let deleted = store.delete_passkey(&alice.key, "one").await.unwrap();
-    assert_eq!(deleted, UnlinkOutcome::Done);
+    assert_eq!(deleted, RemovalOutcome::Done);
     assert!(!store.use_passkey(&after, next, NOW).await.unwrap());
 }
 
@@ -158,9 +158,9 @@ async fn the_last_way_to_sign_in_stays(store: Arc<dyn IssuerStore>) {
         store.delete_passkey(&alice.key, "two"),
     );
     let outcomes = [one.unwrap(), two.unwrap()];
-    assert!(outcomes.contains(&UnlinkOutcome::Done), "{outcomes:?}");
+    assert!(outcomes.contains(&RemovalOutcome::Done), "{outcomes:?}");
     assert!(
-        outcomes.contains(&UnlinkOutcome::LastCredential),
+        outcomes.contains(&RemovalOutcome::LastCredential),
         "{outcomes:?}"
     );
     let [left] = &store.passkeys_of_user(&alice.key).await.unwrap()[..] else {
@@ -170,10 +170,10 @@ async fn the_last_way_to_sign_in_stays(store: Arc<dyn IssuerStore>) {
     assert!(store.insert_identity(&alice.key, &linked).await.unwrap());
     // A passkey is a way to sign in too.
     let unlinked = store.delete_identity(&alice.key, &linked.issuer, &linked.subject);
-    assert_eq!(unlinked.await.unwrap(), UnlinkOutcome::Done);
+    assert_eq!(unlinked.await.unwrap(), RemovalOutcome::Done);
     assert!(store.insert_identity(&alice.key, &linked).await.unwrap());
     let deleted = store.delete_passkey(&alice.key, &left.id).await.unwrap();
-    assert_eq!(deleted, UnlinkOutcome::Done);
+    assert_eq!(deleted, RemovalOutcome::Done);
 }
 
 /// A member shares the table of users, so its passkeys have the same key.

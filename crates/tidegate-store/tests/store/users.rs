@@ -243,7 +243,7 @@ async fn the_id_of_a_dropped_user_is_kept_until_its_tenant_is_dropped(store: Arc
     };
     assert!(!has("alice").await);
     for user in [&alice, &alice, &bob] {
-        store.keep_id(user).await.unwrap();
+        store.reserve_id(user).await.unwrap();
     }
     assert!(has("alice").await && has("7").await);
     assert!(!has("Alice").await && !has("bob").await);

@@ -133,6 +133,7 @@ struct Decimal<'a> {
     weight: i16,
     /// The number of decimal digits after the decimal point.
     scale: u16,
+    /// The base-10000 digits, the most significant first, each in big-endian byte order.
     digits: &'a [[u8; 2]],
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Attribute {
 }
 
 impl JsonForm {
-    /// The form of a type. If `format` is given, dates and times are written by it, except in
+    /// The form of a type. If `format` is given, dates and times have this format, except in
     /// composites.
     pub(super) fn of(r#type: &Type, format: Option<&Arc<DateFormat>>) -> Self {
         match *r#type {

@@ -22,9 +22,9 @@
 //! | everything else | its text as a string |
 //!
 //! Types whose binary format this crate does not decode are requested as text, and so are types
-//! that contain such a type. Both wire formats give the same JSON. The attributes of an anonymous
-//! `record` have neither names nor known types. They are written as strings with the names `f1`,
-//! `f2` ….
+//! that contain such a type. A value has the same JSON in both wire formats. The attributes of an
+//! anonymous `record` have neither names nor known types. They are written as strings with the
+//! names `f1`, `f2` and so on.
 
 mod binary;
 pub mod bytea;

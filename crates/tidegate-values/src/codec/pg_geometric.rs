@@ -53,8 +53,8 @@ impl Numbers<'_> {
 
 impl GeometricType {
     /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. In a path
-    /// or polygon, the number of points precedes the points. In a path, a flag before the number of
-    /// points says whether the path is closed.
+    /// or polygon, the number of points precedes the points. In a path, the number is preceded by a
+    /// byte that is not 0 if the path is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;

@@ -51,9 +51,11 @@ enum Representation {
     No,
 }
 
-/// The bytes that were not read yet, and the byte order of the current geometry.
+/// A reader of extended well-known binary.
 struct Wkb<'a> {
+    /// The bytes that were not read yet.
     rest: &'a [u8],
+    /// Whether the byte order of the current geometry is little-endian.
     little: bool,
     /// The SRID of the value; 0 if it has none, or after it was written.
     srid: u32,

@@ -3,7 +3,7 @@
 
 /// The number of days from 1970-01-01 to 2000-01-01, which is PostgreSQL's day 0.
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
-/// The number of days in the 400 years after which the calendar repeats, weekdays included.
+/// The number of days in 400 years. After 400 years the calendar repeats, including the weekdays.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
 /// The number of seconds in a day.
 pub(super) const DAY_SECONDS: i64 = 86_400;

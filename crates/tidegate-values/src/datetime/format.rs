@@ -26,7 +26,7 @@ pub struct DateFormat {
 /// An item of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
-    Letter(u8),
+    Specifier(u8),
     /// The year within the specifiers `c` and `r`, which has at least four characters including a
     /// sign (`%04d` in PHP).
     CompoundYear,
@@ -62,13 +62,13 @@ impl DateFormat {
                 let first = self.items.len();
                 self.read(long)?;
                 for item in self.items.iter_mut().skip(first) {
-                    if *item == Item::Letter(b'Y') {
+                    if *item == Item::Specifier(b'Y') {
                         *item = Item::CompoundYear;
                     }
                 }
             } else if SPECIFIERS.contains(&byte) {
                 self.zoned |= b"eIOPpTZU".contains(&byte);
-                self.items.push(Item::Letter(byte));
+                self.items.push(Item::Specifier(byte));
             } else if byte == b'\\' {
                 let escaped = bytes.next();
                 self.literal(
@@ -114,7 +114,7 @@ impl DateFormat {
         let clock = self.clock(moment);
         for item in &self.items {
             match item {
-                Item::Letter(specifier) => clock.specifier(*specifier, self.zone.name(), out),
+                Item::Specifier(specifier) => clock.specifier(*specifier, self.zone.name(), out),
                 Item::CompoundYear => signed(clock.day.year, 4, out),
                 Item::Literal(text) => out.extend_from_slice(text),
             }
@@ -185,6 +185,7 @@ struct Clock {
     second: i64,
     micros: i64,
     offset: Offset,
+    /// The seconds since 1970-01-01 00:00:00 UTC.
     epoch: i64,
 }
 

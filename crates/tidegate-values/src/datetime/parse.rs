@@ -44,7 +44,7 @@ pub fn parse_in_zone(
     if !reading.scanner.is_empty() && !reading.parts.trailing {
         return Err(reading.mismatch("the end of the text"));
     }
-    reading.parts.checked()?.give(moment, zone)
+    reading.parts.checked()?.into_text(moment, zone)
 }
 
 /// A text that is being parsed by a format.

@@ -133,7 +133,7 @@ impl Parts {
     }
 
     /// The text of the value for PostgreSQL's input function. A value without a zone is in `zone`.
-    pub(super) fn give(self, moment: MomentType, zone: &Zone) -> Result<String, String> {
+    pub(super) fn into_text(self, moment: MomentType, zone: &Zone) -> Result<String, String> {
         let timed = [self.hour, self.epoch].iter().any(Option::is_some) || self.filled;
         if matches!(moment, MomentType::Time | MomentType::TimeTz) && !timed {
             return Err("the format gives no hour".to_owned());

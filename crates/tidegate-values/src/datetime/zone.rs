@@ -23,7 +23,8 @@ pub(super) struct Offset {
 }
 
 /// The latest second for which the zone database is queried, in seconds since 1970. For a later
-/// time, the same second of an earlier 400-year cycle is used.
+/// time, the corresponding time in the 400 years before this second is used: the calendar repeats
+/// every 400 years.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
@@ -89,7 +90,7 @@ impl Zone {
 }
 
 /// Returns a time in seconds since 1970 unchanged if it is not after [`LAST`]. For a later time,
-/// returns the same second of an earlier 400-year cycle.
+/// returns the corresponding time in the 400 years before [`LAST`].
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

@@ -13,8 +13,8 @@ use crate::column::Column;
 /// set.
 const MAX_LINEAR: usize = 16;
 
-/// The names of a result's columns. A repeated name gets the first free one of the suffixes `_1`,
-/// `_2` ….
+/// The names of a result's columns. A repeated name gets a suffix: the first of `_1`, `_2` and so
+/// on that makes it unique.
 pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
     if are_few_and_distinct(columns) {
         let names = columns.iter().map(|column| Cow::Borrowed(&*column.name));

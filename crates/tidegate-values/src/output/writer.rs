@@ -76,8 +76,8 @@ impl RowWriter {
         self.format
     }
 
-    /// Changes the format to JSON, for a statement without result columns, because the other
-    /// formats have no place for `affected_rows`. Must be called before [`columns`](Self::columns).
+    /// Changes the format to JSON, for a statement without result columns, because no other format
+    /// can contain `affected_rows`. Must be called before [`columns`](Self::columns).
     pub fn fall_back_to_json(&mut self) {
         self.format = OutputFormat::Json;
     }

@@ -26,7 +26,8 @@ impl ValuePath<'_> {
         }
     }
 
-    /// The error for a format on a type that accepts no format, or for an invalid format.
+    /// The error for a format that is given for a type that accepts none. The error names the
+    /// placeholder, which is the path of the parameter after its first `.`.
     pub(super) fn unformatted(&self, problem: String) -> ValueError {
         let root = self.root();
         let name = root

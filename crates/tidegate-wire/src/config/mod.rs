@@ -52,7 +52,8 @@ pub struct Config {
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
-/// The maximum number of administration sessions that are open at the same time.
+/// The number of permits of [`Config::sessions`]: the maximum number of administration sessions
+/// that are open at the same time, apart from those that [`Config::streams`] counts.
 pub const SESSIONS: usize = 4;
 
 /// The address at which a server listens.

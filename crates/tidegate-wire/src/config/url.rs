@@ -222,7 +222,7 @@ fn target(host: &str, port: u16) -> Target {
     }
 }
 
-/// Reads a port. An empty text gives `None`, which stands for the default port.
+/// Reads a port. Returns `None`, which means the default port, if the text is empty.
 fn read_port(text: &str) -> Result<Option<u16>, ConfigError> {
     if text.is_empty() {
         return Ok(None);

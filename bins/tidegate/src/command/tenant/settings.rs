@@ -28,8 +28,8 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
     }
     show(&service, name).await?;
     if opened && tenant.adopted {
-        // An adopted database still has PostgreSQL's default grants to PUBLIC, which `tenant adopt`
-        // does not revoke.
+        // In an adopted database, PUBLIC may still call dangerous built-in functions, because
+        // `tenant adopt` does not revoke EXECUTE on functions.
         let text = "Run `tidegate doctor`: it checks what anonymous callers may do in an adopted \
                     database, such as take advisory locks, and prints the SQL that revokes it.\n";
         print(text)?;

@@ -14,13 +14,14 @@ use crate::group_logins;
 use crate::service::Service;
 
 /// A role whose login is to be repaired.
-struct Login {
+struct LoginToRepair {
     key: PoolKey,
     /// Whether anonymous callers or members share the role.
     shared: bool,
 }
 
-/// Repairs the logins of one user, of all users of a tenant, or of all users of all tenants.
+/// Repairs the login of one user, or all logins of one tenant or of all tenants: those of users,
+/// authenticators and groups.
 pub(super) async fn run(
     service: &Service,
     database: Option<String>,
@@ -47,7 +48,7 @@ pub(super) async fn run(
     repair(service, &logins, failed).await
 }
 
-async fn user(service: &Service, key: &UserKey) -> Result<Login> {
+async fn user(service: &Service, key: &UserKey) -> Result<LoginToRepair> {
     let user = service.users().user(key).await?;
     let role = user.role.as_deref().ok_or_else(|| {
         CliError::Refused(format!(
@@ -59,12 +60,12 @@ async fn user(service: &Service, key: &UserKey) -> Result<Login> {
 }
 
 /// The roles of a tenant that log in: its users, its authenticators, and the groups that log in for
-/// members. Missing roles of the tenant are created first.
+/// members. Missing roles are created first. If this fails, the error is added to `failed`.
 async fn of_tenant(
     service: &Service,
     tenant: &Tenant,
     failed: &mut Vec<String>,
-) -> Result<Vec<Login>> {
+) -> Result<Vec<LoginToRepair>> {
     let database = tenant.name.as_str();
     let users = service.users().users_with_role(database).await?;
     let name = DatabaseName::new(database);
@@ -96,8 +97,8 @@ async fn of_tenant(
     Ok(logins)
 }
 
-fn login(database: &str, role: &str, shared: bool) -> Login {
-    Login {
+fn login(database: &str, role: &str, shared: bool) -> LoginToRepair {
+    LoginToRepair {
         key: PoolKey {
             database: DatabaseName::new(database),
             role: RoleName::new(role),
@@ -109,7 +110,7 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
 
 /// Repairs the logins. Continues with the next login after an error. Fails at the end if there were
 /// errors, or if `failed` contains errors of earlier steps.
-async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) -> Result {
+async fn repair(service: &Service, logins: &[LoginToRepair], mut failed: Vec<String>) -> Result {
     let version = service.admin.server().await?.version;
     let connector = connector(service, version)?;
     for login in logins {
@@ -125,7 +126,7 @@ async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) ->
     Err(CliError::Refused(failed.join("\n")))
 }
 
-async fn repair_one(service: &Service, connector: &RoleConnector, login: &Login) -> Result {
+async fn repair_one(service: &Service, connector: &RoleConnector, login: &LoginToRepair) -> Result {
     let repaired = service
         .admin
         .repair_login(connector, &login.key, login.shared);

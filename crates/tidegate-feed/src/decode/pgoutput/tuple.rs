@@ -101,7 +101,7 @@ impl Tuple {
 
     /// Marks each value as absent if `is_sent` returns `false` for the index of its column.
     /// PostgreSQL sends NULL for a column outside of the replica identity, and this NULL must not
-    /// be taken for the value of the column.
+    /// be treated as the value of the column.
     pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             if !is_sent(column) {

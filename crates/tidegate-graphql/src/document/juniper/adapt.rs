@@ -13,14 +13,14 @@ struct Uses {
     /// Variables inside literals that [`adapt`] replaces, so that juniper does not see these
     /// variables.
     hidden: HashSet<String>,
-    /// Variables in all other places.
+    /// Variables that remain in the document, so that juniper sees them.
     seen: HashSet<String>,
 }
 
-/// Replaces every literal of type `JSON` by a string, and removes the marker letters of numbers and
-/// strings. Also removes the definitions of variables that are used only in replaced literals,
-/// because juniper would report these variables as unused. `rules::check` checks these variables
-/// instead.
+/// Replaces every literal of a type that takes any JSON by a string, and removes the marker letters
+/// that `parsing_schema` put before numbers and strings. Also removes the definitions of variables
+/// that are used only in replaced literals, because juniper would report these variables as unused.
+/// `rules::check` checks these variables instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,

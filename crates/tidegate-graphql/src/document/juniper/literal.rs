@@ -85,7 +85,8 @@ fn scalar(marked: &str, named: &str) -> Scalar {
     match digits.parse::<i32>() {
         _ if named == "ID" && whole => Scalar::String(digits.to_owned()),
         Ok(number) if whole => Scalar::Int(number),
-        // The number is too large for `Int`, so only `Float` accepts it.
+        // The number has a fraction or an exponent, or it is too large for `Int`, so only `Float`
+        // accepts it.
         _ => Scalar::Float(digits.parse().unwrap_or(f64::INFINITY)),
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! juniper's parser checks literals against a schema, and rejects objects for custom scalars.
 //! Therefore documents are parsed with a schema without fields and converted into the types of the
-//! module `document`. Then every literal of type `JSON` is replaced by a string, and the document
-//! is validated against the API's schema.
+//! module `document`. Then every literal of a type that takes any JSON is replaced by a string, and
+//! the document is validated against the API's schema.
 
 mod adapt;
 mod literal;
@@ -76,9 +76,8 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or `GRAPHQL_VALIDATION_FAILED` for each invalid
-    /// place, with its location. If there are many invalid places, only the first of them are
-    /// reported.
+    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or `GRAPHQL_VALIDATION_FAILED` for each violation,
+    /// with its location. If there are many violations, only the first of them are reported.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
             return Err(vec![nul_error(&text[..at])]);

@@ -66,7 +66,7 @@ fn reach<'s>(
     reached
 }
 
-/// A set of interned strings.
+/// Interned names. Equal names share one allocation.
 #[derive(Default)]
 struct InternedNames(HashSet<arcstr::ArcStr>);
 

@@ -3,7 +3,7 @@
 use super::IdentityService;
 use crate::service::Browser;
 use crate::{
-    AuditEvent, AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, UnlinkOutcome,
+    AuditEvent, AuditKind, Email, Error, Passkey, RemovalOutcome, RequestContext, Result, Secret,
     User, UserKey,
 };
 
@@ -15,7 +15,7 @@ impl IdentityService {
         Ok(self.ports.store.passkeys_of_user(key).await?)
     }
 
-    /// Gives a passkey of the user who is signed in in `browser` another name.
+    /// Renames a passkey of the user who is signed in in `browser`.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the trimmed name has 1 to 64
     /// characters and no control characters.
@@ -62,9 +62,9 @@ impl IdentityService {
         let passkey = own.iter().find(|passkey| passkey.id == id);
         let passkey = passkey.ok_or(Error::NotFound("passkey"))?;
         match store.delete_passkey(&user.key, id).await? {
-            UnlinkOutcome::Missing => return Err(Error::NotFound("passkey")),
-            UnlinkOutcome::LastCredential => return Err(Error::LastCredential),
-            UnlinkOutcome::Done => {}
+            RemovalOutcome::Missing => return Err(Error::NotFound("passkey")),
+            RemovalOutcome::LastCredential => return Err(Error::LastCredential),
+            RemovalOutcome::Done => {}
         }
         self.audit_passkey((AuditKind::PasskeyRemoved, &passkey.name), user, context)
             .await;

@@ -15,18 +15,19 @@ use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, Se
 
 const REGISTRATION: &str = "registration of a passkey";
 
-/// The state of a registration. The form holds it, encrypted, until the question is answered.
+/// The state of a registration. The form contains it, encrypted, until the authenticator has
+/// responded.
 #[derive(Serialize, Deserialize)]
 struct Registration {
-    /// The id by which authenticators know the user for whom the passkey is created.
+    /// The user handle ([`handle`]) of the user for whom the passkey is created.
     user: String,
     state: RegistrationState,
 }
 
 impl IdentityService {
-    /// Returns the question (a challenge with its options) with which an authenticator creates a
-    /// passkey for the user who is signed in in `browser`. Requires a recent sign-in or the
-    /// password, because an unattended browser must not suffice.
+    /// Returns the request with which an authenticator creates a passkey for the user who is signed
+    /// in in `browser`. Requires a recent sign-in or the password, because an unattended browser
+    /// must not suffice.
     ///
     /// Errors: [`Error::NotFound`] if the service's URL allows no passkeys; [`Error::Taken`] if the
     /// user has the maximum number of passkeys; [`Error::ReauthenticationRequired`] if the sign-in
@@ -42,22 +43,23 @@ impl IdentityService {
             .await?;
         let user = &browser.user;
         let known = self.passkeys_of(&user.key).await?;
-        if known.len() >= Passkey::MOST {
+        if known.len() >= Passkey::MAX_COUNT {
             return Err(Error::Taken("passkey"));
         }
         let id = handle(user);
-        let (mut question, state) = self.question(user, id)?;
+        let (mut challenge, state) = self.new_challenge(user, id)?;
         // The excluded credentials keep the browser from creating a second passkey in the same
         // authenticator. They are not passed to the library, because it would report a known
         // passkey as a forgery. The store refuses a known passkey later.
         let known = known.iter().filter_map(descriptor).collect();
-        question.public_key.exclude_credentials = Some(known);
+        challenge.public_key.exclude_credentials = Some(known);
         let user = id.to_base64url();
         let registration = Registration { user, state };
-        self.ask((REGISTRATION, cookie), (&question.public_key, registration))
+        let parts = (&challenge.public_key, registration);
+        self.seal_request((REGISTRATION, cookie), parts)
     }
 
-    fn question(
+    fn new_challenge(
         &self,
         user: &User,
         id: SecretHash,
@@ -73,24 +75,24 @@ impl IdentityService {
     /// Stores a new passkey, named `name`, of the user who is signed in in `browser`. Returns the
     /// message that informs the user; `None` if the user has no email address.
     ///
-    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old or was
-    /// answered before; [`Error::Taken`] when the passkey is known already, or when the user has
-    /// the maximum number.
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the request is too old or a
+    /// response to it was received before; [`Error::Taken`] when the passkey is known already, or
+    /// when the user has the maximum number.
     pub async fn add_passkey(
         &self,
         (browser, cookie): (&Browser, &Secret),
         (sealed, credential, name): (&str, &str, &str),
         context: &RequestContext,
     ) -> Result<Option<Email>> {
-        let asked: Registration = self.asked((REGISTRATION, cookie), sealed).await?;
+        let begun: Registration = self.open_request((REGISTRATION, cookie), sealed).await?;
         let response: RegisterPublicKeyCredential =
             serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
         let user = &browser.user;
-        if asked.user != handle(user).to_base64url() {
+        if begun.user != handle(user).to_base64url() {
             return Err(Error::WrongPasskey);
         }
         let site = self.passkey_site()?;
-        let made = site.register_credential(&response, &asked.state, None);
+        let made = site.register_credential(&response, &begun.state, None);
         let made = made.map_err(refused)?;
         let passkey = Passkey {
             id: URL_SAFE_NO_PAD.encode(&made.cred_id),
@@ -99,8 +101,8 @@ impl IdentityService {
             created_at: self.ports.clock.now(),
             used_at: None,
         };
-        // The store checks the number of passkeys again, because several questions can be asked
-        // before the first one is answered.
+        // The store checks the number of passkeys again, because several requests can be sent
+        // before the first response arrives.
         if !self.ports.store.insert_passkey(&user.key, &passkey).await? {
             return Err(Error::Taken("passkey"));
         }
@@ -119,7 +121,8 @@ fn descriptor(passkey: &Passkey) -> Option<PublicKeyCredentialDescriptor> {
     })
 }
 
-/// Removes the certificates of the authenticator's manufacturer, which were not requested.
+/// Removes the attestation (certificates of the authenticator's manufacturer), which was not
+/// requested.
 fn without_attestation(made: Credential) -> Credential {
     Credential {
         attestation: ParsedAttestation {

@@ -22,8 +22,8 @@ const BY_PASSKEY: &str = "passkey";
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {
-    /// The question (a challenge with its options) for a sign-in without a user name; `None` if
-    /// browsers allow no passkeys at the service's URL.
+    /// The request for a sign-in without a user name; `None` if browsers allow no passkeys at the
+    /// service's URL.
     pub fn begin_passkey_sign_in(&self, cookie: &Secret) -> Result<Option<PasskeyRequest>> {
         let Some(site) = &self.passkeys else {
             return Ok(None);
@@ -34,8 +34,8 @@ impl IdentityService {
         // password manager may begin to do so later.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
-        let (question, state) = begun.map_err(refused)?;
-        self.ask((SIGN_IN, cookie), (&question.public_key, state))
+        let (challenge, state) = begun.map_err(refused)?;
+        self.seal_request((SIGN_IN, cookie), (&challenge.public_key, state))
             .map(Some)
     }
 
@@ -43,8 +43,8 @@ impl IdentityService {
     /// `database` (`None` for any database). Returns the browser's new cookie. The passkey counts
     /// as a second factor too.
     ///
-    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old or was
-    /// answered before; [`Error::TooManyAttempts`].
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the request is too old or a
+    /// response to it was received before; [`Error::TooManyAttempts`].
     pub async fn sign_in_with_passkey(
         &self,
         (sealed, credential, cookie): (&str, &str, &Secret),
@@ -52,7 +52,7 @@ impl IdentityService {
         context: &RequestContext,
     ) -> Result<Secret> {
         let attempts = self.attempts_from(context.address).await?;
-        let state = self.asked((SIGN_IN, cookie), sealed).await?;
+        let state = self.open_request((SIGN_IN, cookie), sealed).await?;
         let response: PublicKeyCredential =
             serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
         let found = self.user_of_passkey(&response.raw_id).await?;
@@ -87,8 +87,8 @@ impl IdentityService {
         Ok(user.map(|user| (user, passkey)))
     }
 
-    /// Verifies the answer of an authenticator and stores its signature counter. The inner error is
-    /// the detail for the audit log if the answer is refused.
+    /// Verifies the response of an authenticator and stores its signature counter. If the response
+    /// is refused, the inner error is the detail for the audit log.
     async fn verify_passkey(
         &self,
         (response, state): (&PublicKeyCredential, &AuthenticationState),
@@ -111,14 +111,15 @@ impl IdentityService {
         stored.backup_state = verified.backup_state();
         let (record, now) = (record(&stored)?, self.ports.clock.now());
         let replaced = self.ports.store.use_passkey(passkey, &record, now);
-        // The passkey is not replaced if another request has removed or used it since it was read.
+        // The record is not replaced if another request has removed or used the passkey since it
+        // was read.
         Ok(replaced.await?.then_some(()).ok_or(BY_PASSKEY))
     }
 }
 
 /// Whether the page was in a frame of another site, according to the browser. The library checks
 /// this for new passkeys only.
-fn is_from_a_frame(reply: &PublicKeyCredential) -> bool {
-    let said = serde_json::from_slice::<CollectedClientData>(&reply.response.client_data_json);
-    said.is_ok_and(|said| said.cross_origin == Some(true))
+fn is_from_a_frame(response: &PublicKeyCredential) -> bool {
+    let data = serde_json::from_slice::<CollectedClientData>(&response.response.client_data_json);
+    data.is_ok_and(|data| data.cross_origin == Some(true))
 }

@@ -10,7 +10,8 @@ use tidegate_identity::{LoginAttempt, Secret, UserKey};
 /// [`Error::SecondFactorNeeded`] when the client requires a second factor,
 /// [`Error::SecondFactorMissing`] when the user has a second factor, and those of the sign-in as
 /// [`Error::Identity`]: wrong credentials, too many attempts, a full queue of passwords to hash, an
-/// unavailable store. An unknown user and a wrong password give the same error after the same time.
+/// unavailable store. An unknown user and a wrong password cause the same error after the same
+/// time.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     key: UserKey,

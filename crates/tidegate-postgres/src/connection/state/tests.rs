@@ -79,10 +79,10 @@ fn a_session_of_members_is_closed_unless_the_check_finds_nothing() {
 fn only_a_session_of_members_must_be_reset_after_a_while() {
     let mut state = state();
     let later = Instant::now() + LONGEST_WITHOUT_RESET;
-    assert!(!state.is_check_due(later));
+    assert!(!state.is_periodic_reset_due(later));
     state.begin_sealing();
-    assert!(state.is_check_due(later));
-    assert!(!state.is_check_due(state.reset_at));
+    assert!(state.is_periodic_reset_due(later));
+    assert!(!state.is_periodic_reset_due(state.reset_at));
 }
 
 #[test]

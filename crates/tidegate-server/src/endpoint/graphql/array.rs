@@ -1,4 +1,5 @@
-//! Arrays of requests, each in its own transaction, with responses in the same order.
+//! Runs arrays of requests. Each request has a transaction of its own. The responses have the order
+//! of the requests.
 //!
 //! Consecutive queries run concurrently, so that they share round trips. A mutation starts when all
 //! earlier requests have ended. Later requests start when the mutation has ended.
@@ -95,8 +96,8 @@ impl CompletedResponses {
         }
     }
 
-    /// The remaining response budget in bytes. Once the budget is used up, later requests are
-    /// rejected and do not run; earlier requests are already committed.
+    /// The remaining response budget in bytes. When it is used up, the remaining requests are
+    /// refused without being run. The requests before them are already committed.
     fn remaining(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

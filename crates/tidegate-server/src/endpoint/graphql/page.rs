@@ -23,7 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
     "style-src 'sha256-cnmHJCQkIV8ROlRQ9z7GKHj8xtwEODR5dS2PnWoGhvA='; ",
-    "script-src 'sha256-QFzrE5i8ZcLHDjqQsSEnsJ6o832RJtRDLoyHWmOLVxw='",
+    "script-src 'sha256-pazMuwER4qJ+hZuLUITh9mJn1WGN5+zH17ttvnlmoUA='",
 ));
 
 /// The policy for a file of GraphiQL that a browser opens as a document or worker.

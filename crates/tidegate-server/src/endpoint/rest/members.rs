@@ -115,7 +115,7 @@ impl ObjectMembers {
         Ok(self.texts(name)?.map(Some))
     }
 
-    /// Reads a member that is a name, a list of names, or null. Null is an empty list.
+    /// Reads a member that is a name, a list of names, or null. Null is read as an empty list.
     pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         let expected = "a string, an array of strings or null";
         self.list(name, expected, |value| match value {

@@ -39,7 +39,8 @@ pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser,
     Ok(user)
 }
 
-/// Parses the properties of a user.
+/// Parses the properties of a user. Refuses whole numbers of more than 64 bits, because they would
+/// be rounded.
 #[expect(
     clippy::option_option,
     reason = "absent, null and given are three things"
