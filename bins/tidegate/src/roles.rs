@@ -1,16 +1,18 @@
 //! Manages the PostgreSQL roles of users with the cluster's administrator.
 
+use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tidegate_admin::{Admin, Error, RoleIdentity};
-use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
+use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleResult, User, group_role};
 use tidegate_sql::{DatabaseName, RoleName, has_nul};
 use tidegate_wire::ConnectFault;
 
 /// Implements [`RoleAdmin`] with the cluster's administrator.
 pub(crate) struct PgRoles(pub(crate) Admin);
 
-impl PgRoles {
-    async fn create(&self, user: &User) -> Result<(), RoleError> {
+#[async_trait]
+impl RoleAdmin for PgRoles {
+    async fn create_role(&self, user: &User) -> RoleResult<()> {
         let (database, role) = names(user)?;
         let groups = groups(user)?;
         let made = self.0.create_user_in_groups(&database, &role, &groups);
@@ -18,7 +20,7 @@ impl PgRoles {
         if !user.default_user {
             return Ok(());
         }
-        let limited = self.set_shared(user).await;
+        let limited = self.limit_role(user).await;
         if limited.is_err() {
             // The role owns nothing yet, so the arguments `owner` and `reassign` do not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
@@ -29,84 +31,50 @@ impl PgRoles {
         limited
     }
 
-    async fn set_shared(&self, user: &User) -> Result<(), RoleError> {
-        let (_, role) = names(user)?;
-        let limited = self.0.set_shared(&role, user.default_user);
-        limited.await.map_err(role_error)
+    async fn lock_groups(&self, database: &str) -> RoleResult<GroupLock> {
+        let lock = self.0.lock_groups(&DatabaseName::new(database)).await;
+        Ok(Box::new(lock.map_err(role_error)?) as GroupLock)
     }
 
-    async fn replace_groups(&self, user: &User) -> Result<(), RoleError> {
+    async fn set_groups(&self, user: &User) -> RoleResult<()> {
         let (database, role) = names(user)?;
         let groups = groups(user)?;
         let set = self.0.set_groups(&database, &role, &groups);
         set.await.map_err(role_error)
     }
-}
 
-impl RoleAdmin for PgRoles {
-    fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(self.create(user))
+    async fn provide_group(&self, database: &str, group: &str) -> RoleResult<()> {
+        let group = group_role(database, group).map_err(|error| failed(error.into()))?;
+        let (database, group) = (DatabaseName::new(database), RoleName::new(group));
+        let made = self.0.make_group_login(&database, &group).await;
+        made.map_err(role_error)
     }
 
-    fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock> {
-        Box::pin(async move {
-            let lock = self.0.lock_groups(&DatabaseName::new(database)).await;
-            Ok(Box::new(lock.map_err(role_error)?) as GroupLock)
-        })
+    async fn limit_role(&self, user: &User) -> RoleResult<()> {
+        let (_, role) = names(user)?;
+        let limited = self.0.set_shared(&role, user.default_user);
+        limited.await.map_err(role_error)
     }
 
-    fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(self.replace_groups(user))
+    async fn set_claims(&self, user: &User) -> RoleResult<()> {
+        let (database, _) = names(user)?;
+        let identity = identity(user).ok_or_else(no_role)?;
+        let set = self.0.set_identity(&database, &identity).await;
+        set.map_err(role_error)
     }
 
-    fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()> {
-        Box::pin(async move {
-            let group = group_role(database, group).map_err(|error| failed(error.into()))?;
-            let (database, group) = (DatabaseName::new(database), RoleName::new(group));
-            let made = self.0.make_group_login(&database, &group).await;
-            made.map_err(role_error)
-        })
+    async fn check_drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()> {
+        let (database, role) = names(user)?;
+        let names = (&role, &RoleName::new(owner));
+        let may = self.0.may_drop_user(&database, names, reassign);
+        may.await.map_err(role_error)
     }
 
-    fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(self.set_shared(user))
-    }
-
-    fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(async move {
-            let (database, _) = names(user)?;
-            let identity = identity(user).ok_or_else(no_role)?;
-            let set = self.0.set_identity(&database, &identity).await;
-            set.map_err(role_error)
-        })
-    }
-
-    fn check_drop_role<'a>(
-        &'a self,
-        user: &'a User,
-        owner: &'a str,
-        reassign: bool,
-    ) -> RoleFuture<'a, ()> {
-        Box::pin(async move {
-            let (database, role) = names(user)?;
-            let names = (&role, &RoleName::new(owner));
-            let may = self.0.may_drop_user(&database, names, reassign);
-            may.await.map_err(role_error)
-        })
-    }
-
-    fn drop_role<'a>(
-        &'a self,
-        user: &'a User,
-        owner: &'a str,
-        reassign: bool,
-    ) -> RoleFuture<'a, ()> {
-        Box::pin(async move {
-            let (database, role) = names(user)?;
-            let owner = RoleName::new(owner);
-            let dropped = self.0.drop_user(&database, &role, &owner, reassign);
-            dropped.await.map_err(role_error)
-        })
+    async fn drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()> {
+        let (database, role) = names(user)?;
+        let owner = RoleName::new(owner);
+        let dropped = self.0.drop_user(&database, &role, &owner, reassign);
+        dropped.await.map_err(role_error)
     }
 }
 

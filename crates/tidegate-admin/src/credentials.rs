@@ -175,15 +175,8 @@ fn bind(statement: &Arc<Statement>, key: &PoolKey) -> BoundStatement {
         _ => key.database.as_str(),
     };
     let names = statement.placeholders();
-    let set = names.iter().map(|name| Parameter::Text(value(name).into()));
-    BoundStatement {
-        statement: statement.clone(),
-        hints: vec![None; names.len()],
-        formats: vec![None; names.len()],
-        sets: vec![set.collect()],
-        listed: false,
-        places: Vec::new(),
-    }
+    let values = names.iter().map(|name| Parameter::Text(value(name).into()));
+    BoundStatement::with_values(statement.clone(), values.collect())
 }
 
 impl Credentials for RoleCredentials {
@@ -217,9 +210,5 @@ impl RowSink for Settings {
             self.0.push((name, value));
         }
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }

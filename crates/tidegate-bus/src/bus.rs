@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, Lineage, LogError, LogPosition, LogResult, LogStart, LogStream,
     SharedLog,
 };
-use tidegate_sql::{BoxFuture, DatabaseName};
+use tidegate_sql::DatabaseName;
 use tokio::task::JoinHandle;
 
 use crate::connection;
@@ -131,22 +132,6 @@ impl Bus {
     fn is_shared(&self, name: &DatabaseName) -> bool {
         self.shared.has_others(name)
     }
-
-    async fn retain_window(
-        &self,
-        name: &DatabaseName,
-        keep: LogPosition,
-    ) -> LogResult<LogPosition> {
-        let end = self.shared.log.retain(name, keep).await?;
-        if let Some(joined) = self.joined(name)
-            && let Some(head) = joined.database.last_head()
-        {
-            let least = end.0.saturating_sub(self.shared.settings.retention);
-            let keep = keep.0.max(least).min(head.complete.0);
-            joined.database.keep.fetch_max(keep, Ordering::Relaxed);
-        }
-        Ok(end)
-    }
 }
 
 /// The log and the position at which a stream over the bus begins. `None` if the reader has not
@@ -177,33 +162,31 @@ impl fmt::Debug for Bus {
     }
 }
 
+#[async_trait]
 impl ChangeLog for Bus {
-    fn open<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn open(
+        &self,
+        database: &DatabaseName,
         start: LogStart,
-    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
-        Box::pin(async move {
-            let stream = self.open_stream(database, start).await?;
-            Ok(Box::new(stream) as Box<dyn LogStream>)
-        })
+    ) -> LogResult<Box<dyn LogStream>> {
+        let stream = self.open_stream(database, start).await?;
+        Ok(Box::new(stream))
     }
 
-    fn capture<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        demand: &'a Demand,
-    ) -> BoxFuture<'a, LogResult<Captured>> {
-        self.shared.log.capture(database, demand)
+    async fn capture(&self, database: &DatabaseName, demand: &Demand) -> LogResult<Captured> {
+        self.shared.log.capture(database, demand).await
     }
 
-    fn partitions<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn partitions(
+        &self,
+        database: &DatabaseName,
         relation: u32,
-        truncations: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        self.shared.log.partitions(database, relation, truncations)
+        truncations: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
+        self.shared
+            .log
+            .partitions(database, relation, truncations)
+            .await
     }
 
     fn health_query(&self) -> &'static str {
@@ -212,23 +195,23 @@ impl ChangeLog for Bus {
 
     /// Does nothing while another node uses the database, because the last node releases the
     /// captures.
-    fn release<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        kept: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<()>> {
+    async fn release(&self, database: &DatabaseName, kept: &[u32]) -> LogResult<()> {
         if self.is_shared(database) {
-            return Box::pin(std::future::ready(Ok(())));
+            return Ok(());
         }
-        self.shared.log.release(database, kept)
+        self.shared.log.release(database, kept).await
     }
 
-    fn retain<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        keep: LogPosition,
-    ) -> BoxFuture<'a, LogResult<LogPosition>> {
-        Box::pin(self.retain_window(database, keep))
+    async fn retain(&self, database: &DatabaseName, keep: LogPosition) -> LogResult<LogPosition> {
+        let end = self.shared.log.retain(database, keep).await?;
+        if let Some(joined) = self.joined(database)
+            && let Some(head) = joined.database.last_head()
+        {
+            let least = end.0.saturating_sub(self.shared.settings.retention);
+            let keep = keep.0.max(least).min(head.complete.0);
+            joined.database.keep.fetch_max(keep, Ordering::Relaxed);
+        }
+        Ok(end)
     }
 
     /// Drops the retention window only if no other node uses the database, because all nodes share
@@ -236,15 +219,13 @@ impl ChangeLog for Bus {
     /// because that node may have stopped using the database. That node then counts only if it
     /// reports its use again during the wait. The change log does not drop a slot that is being
     /// read.
-    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(async move {
-            if self.is_shared(database) {
-                tokio::time::sleep(PRESENCE_TIMEOUT).await;
-            }
-            if self.is_shared(database) {
-                return Ok(());
-            }
-            self.shared.log.abandon(database).await
-        })
+    async fn abandon(&self, database: &DatabaseName) -> LogResult<()> {
+        if self.is_shared(database) {
+            tokio::time::sleep(PRESENCE_TIMEOUT).await;
+        }
+        if self.is_shared(database) {
+            return Ok(());
+        }
+        self.shared.log.abandon(database).await
     }
 }

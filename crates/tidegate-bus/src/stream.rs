@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tidegate_changelog::{
     Lineage, LogError, LogMessage, LogPosition, LogResult, LogStart, LogStream,
 };
-use tidegate_sql::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio::task::JoinHandle;
@@ -81,6 +81,7 @@ impl Drop for BusStream {
     }
 }
 
+#[async_trait]
 impl LogStream for BusStream {
     fn lineage(&self) -> &Lineage {
         &self.lineage
@@ -90,13 +91,11 @@ impl LogStream for BusStream {
         self.start
     }
 
-    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(async {
-            let ended = || Err(LogError::Unavailable("the stream of the bus ended".into()));
-            let mut received = self.batches.recv().await.unwrap_or_else(ended)?;
-            batch.append(&mut received);
-            Ok(())
-        })
+    async fn next(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let ended = || Err(LogError::Unavailable("the stream of the bus ended".into()));
+        let mut received = self.batches.recv().await.unwrap_or_else(ended)?;
+        batch.append(&mut received);
+        Ok(())
     }
 
     /// Does nothing, because the reader confirms for all nodes.

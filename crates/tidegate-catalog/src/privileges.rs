@@ -2,19 +2,18 @@
 //! them.
 
 mod plan;
-mod text_result;
 
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 use tidegate_sql::{
     BoundStatement, DatabaseName, Executor, Login, Mode, Principal, QueryOptions, Statement,
+    TextRows,
 };
 use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use plan::RoleStatements;
-use text_result::TextResult;
 
 static TABLE_PRIVILEGES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = include_str!("privileges.sql");
@@ -216,9 +215,9 @@ async fn grant_and_revoke(
         let mut transaction = executor.begin(&principal, Mode::ReadWrite, options).await?;
         for text in statements {
             let statement = Statement::parse(&text).map_err(tidegate_sql::Error::from)?;
-            let statement = bind(Arc::new(statement), Vec::new());
+            let statement = BoundStatement::with_values(Arc::new(statement), Vec::new());
             transaction
-                .query(&statement, &mut TextResult::default())
+                .query(&statement, &mut TextRows::default())
                 .await?;
         }
         transaction.commit().await?;
@@ -239,25 +238,16 @@ async fn read_privileges(
         _ => Parameter::Text(roles.as_str().into()),
     };
     let values = TABLE_PRIVILEGES.placeholders().iter().map(value).collect();
-    let mut document = TextResult::default();
+    let mut rows = TextRows::default();
     let principal = Principal::Catalog(table.database.clone());
-    let statement = bind(Arc::clone(&TABLE_PRIVILEGES), values);
+    let statement = BoundStatement::with_values(Arc::clone(&TABLE_PRIVILEGES), values);
     executor
-        .query(&principal, &statement, options, &mut document)
+        .query(&principal, &statement, options, &mut rows)
         .await?;
-    let document = document.0.ok_or(Error::NoTable)?;
+    // There is no row if there is no such table.
+    let document = rows.0.pop().and_then(|mut row| row.pop());
+    let document = document.ok_or(Error::NoTable)?;
     serde_json::from_str(&document).map_err(|_| Error::UnexpectedResult)
-}
-
-fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
-    BoundStatement {
-        statement,
-        hints: vec![None; values.len()],
-        formats: vec![None; values.len()],
-        sets: vec![values],
-        listed: false,
-        places: Vec::new(),
-    }
 }
 
 fn role_access(role: Role) -> RoleAccess {

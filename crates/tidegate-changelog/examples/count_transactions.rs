@@ -5,14 +5,15 @@
 
 use std::collections::VecDeque;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use tidegate_changelog::{
     Lineage, LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream,
 };
-use tidegate_sql::BoxFuture;
 
 struct Fixed(Lineage, VecDeque<LogMessage>);
 
+#[async_trait]
 impl LogStream for Fixed {
     fn lineage(&self) -> &Lineage {
         &self.0
@@ -22,10 +23,10 @@ impl LogStream for Fixed {
         LogPosition(0)
     }
 
-    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+    async fn next(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let message = self.1.pop_front();
         batch.extend(message.clone());
-        Box::pin(std::future::ready(message.map(drop).ok_or(LogError::Gone)))
+        message.map(drop).ok_or(LogError::Gone)
     }
 
     fn confirm(&mut self, _: LogPosition) {}

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use tidegate_sql::{BoxFuture, DatabaseName};
+use tidegate_sql::DatabaseName;
 
 use crate::error::LogResult;
 use crate::position::{Lineage, LogIdentity, LogPosition};
@@ -35,26 +36,20 @@ pub enum LogStart {
 }
 
 /// Gives access to the change logs of databases.
+#[async_trait]
 pub trait ChangeLog: Send + Sync {
     /// Opens a stream.
     ///
     /// # Errors
     /// [`LogError::Gone`](crate::LogError::Gone) if the log does not reach back to `start`, or does
     /// not continue the log to which `start` belongs.
-    fn open<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        start: LogStart,
-    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>>;
+    async fn open(&self, database: &DatabaseName, start: LogStart)
+    -> LogResult<Box<dyn LogStream>>;
 
     /// Makes the changes of a table appear in the log as `demand` requires.
     ///
     /// Returns after the end of all transactions that began before the table was captured.
-    fn capture<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        demand: &'a Demand,
-    ) -> BoxFuture<'a, LogResult<Captured>>;
+    async fn capture(&self, database: &DatabaseName, demand: &Demand) -> LogResult<Captured>;
 
     /// Checks whether a partition that has rows of a captured table was attached, detached, dropped
     /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
@@ -62,12 +57,12 @@ pub trait ChangeLog: Send + Sync {
     ///
     /// `truncations` names the transactions that truncated the whole table, as far as the stream
     /// has reported this. It has the lower 32 bits of each transaction's id.
-    fn partitions<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn partitions(
+        &self,
+        database: &DatabaseName,
         relation: u32,
-        truncations: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
+        truncations: &[u32],
+    ) -> LogResult<Option<LogPosition>>;
 
     /// The query that reports whether tables are still captured. It is needed because an operator
     /// or another program may change the capture. The query costs little and reads only the catalog
@@ -87,23 +82,15 @@ pub trait ChangeLog: Send + Sync {
 
     /// Ends the capture of all tables except `kept` (OIDs), and restores properties of the released
     /// tables that the capture had changed.
-    fn release<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        kept: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<()>>;
+    async fn release(&self, database: &DatabaseName, kept: &[u32]) -> LogResult<()>;
 
     /// Moves the start of the retention window to `keep`, the oldest position that is still needed,
     /// or further if the window has grown too large. The start never moves back. Returns the
     /// current end of the log.
-    fn retain<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        keep: LogPosition,
-    ) -> BoxFuture<'a, LogResult<LogPosition>>;
+    async fn retain(&self, database: &DatabaseName, keep: LogPosition) -> LogResult<LogPosition>;
 
     /// Drops the retention window. Subscribers can then no longer resume.
-    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>>;
+    async fn abandon(&self, database: &DatabaseName) -> LogResult<()>;
 }
 
 /// The requirements of a subscription for the capture of a table.
@@ -129,6 +116,7 @@ pub struct Captured {
 }
 
 /// A stream of changes.
+#[async_trait]
 pub trait LogStream: Send {
     /// The log that the stream reads, with the logs that it continues.
     fn lineage(&self) -> &Lineage;
@@ -143,7 +131,7 @@ pub trait LogStream: Send {
     /// # Errors
     ///
     /// After an error the stream must be dropped.
-    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>>;
+    async fn next(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()>;
 
     /// Confirms that everything up to a position has been processed. The position must be the end
     /// of a transaction, or the position of a [`LogMessage::Reached`].

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, DatabaseName, Error, Executor, Flow, Mode, Principal,
-    QueryOptions, Result, RoleName, RowSink, Statement,
+    Author, BoundStatement, DatabaseName, Error, Executor, Flow, Mode, Principal, QueryOptions,
+    Result, RoleName, RowSink, Statement,
 };
 use tidegate_values::codec::json_string;
 use tidegate_values::{Column, Parameter, RawRow};
@@ -170,19 +170,8 @@ pub(crate) fn bind_statement(statement: Arc<Statement>, values: &[&str]) -> Resu
             "the number of values is not that of the placeholders",
         ));
     }
-    Ok(BoundStatement {
-        statement,
-        hints: vec![None; count],
-        formats: vec![None; count],
-        sets: vec![
-            values
-                .iter()
-                .map(|value| Parameter::Text((*value).into()))
-                .collect(),
-        ],
-        listed: false,
-        places: Vec::new(),
-    })
+    let values = values.iter().map(|value| Parameter::Text((*value).into()));
+    Ok(BoundStatement::with_values(statement, values.collect()))
 }
 
 /// Quotes an SQL identifier.
@@ -224,9 +213,5 @@ impl RowSink for TextRows {
         self.0
             .push(row.values().map(|value| value.map(text)).collect());
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }

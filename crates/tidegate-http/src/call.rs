@@ -1,6 +1,7 @@
 //! A request as it is passed to endpoints, and helpers for their responses.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -10,7 +11,7 @@ use http::{HeaderValue, Response, StatusCode};
 use crate::app::App;
 use crate::body::Body;
 use crate::error::JSON;
-use crate::forwarded::Peer;
+use crate::forwarded::{self, Peer};
 use crate::report::{Context, Subject};
 
 /// The value of `Cache-Control` for documents that clients may cache for five minutes.
@@ -37,6 +38,11 @@ impl<B> Call<'_, B> {
     /// The context of the request, for log lines.
     pub fn context(&self) -> Context<'_> {
         Context::new(self.head, self.subject)
+    }
+
+    /// The address of the client, also if the request came through proxies.
+    pub fn client_address(&self) -> IpAddr {
+        forwarded::client_address(self.peer, &self.head.headers, self.app.trusted_proxies())
     }
 }
 

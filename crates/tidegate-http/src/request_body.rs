@@ -26,6 +26,17 @@ const SMALL: u64 = 64 * 1024;
 /// The error of a connection while a request body is read.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A request body that has not been read yet.
+pub trait IncomingBody:
+    http_body::Body<Data = Bytes, Error: Into<BodyError>> + Send + Unpin
+{
+}
+
+impl<B> IncomingBody for B where
+    B: http_body::Body<Data = Bytes, Error: Into<BodyError>> + Send + Unpin
+{
+}
+
 /// A request body that has been read completely.
 pub struct RequestBody {
     /// The bytes.
@@ -43,16 +54,12 @@ opaque_debug!(RequestBody);
 /// 413 if the body or its `Content-Length` is larger than the limit; 408 if the body is sent too
 /// slowly; 415 if it is compressed; 429 if the memory budget is used up; 400 if the connection is
 /// closed.
-pub async fn read<B>(
+pub async fn read<B: IncomingBody>(
     mut body: B,
     headers: &HeaderMap,
     limits: &Limits,
     mut reservation: Reservation,
-) -> Result<RequestBody, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<RequestBody, ApiError> {
     if headers
         .get(CONTENT_ENCODING)
         .is_some_and(|coding| coding != "identity")
@@ -89,16 +96,12 @@ where
 }
 
 /// Reads the rest of a body whose first piece has arrived.
-async fn collect<B>(
+async fn collect<B: IncomingBody>(
     first: Bytes,
     mut body: B,
     limits: &Limits,
     (reservation, mut deadline): (&mut Reservation, Instant),
-) -> Result<Bytes, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Bytes, ApiError> {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
     // The operating system provides memory only when the memory is written to. Therefore a client
@@ -135,11 +138,7 @@ fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     (deadline + earned).min(Instant::now() + limits.timeouts.body)
 }
 
-async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Unpin,
-    B::Error: Into<BodyError>,
-{
+async fn next<B: IncomingBody>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, ApiError> {
     loop {
         let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
         match tokio::time::timeout_at(deadline, frame).await {
@@ -158,11 +157,7 @@ where
 
 /// Reads and discards a body, but at most `most` bytes and for at most `time`. Returns whether the
 /// body ended within these limits.
-pub async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
-where
-    B: http_body::Body<Data = Bytes> + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn discard<B: IncomingBody>(mut body: B, most: u64, time: Duration) -> bool {
     let deadline = Instant::now() + time;
     let mut left = most;
     loop {

@@ -47,12 +47,12 @@ pub use password::{PasswordCost, PasswordHash, PasswordHasher};
 pub use percent::percent_encode;
 pub use ports::Ports;
 pub use providers::{
-    Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
+    Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundResult,
     ProviderName,
 };
 pub use random::{SecureRandom, SystemRandom, system_source};
 pub use rate_limit::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, RateLimits};
-pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
+pub use role::{GroupLock, RoleAdmin, RoleError, RoleResult};
 pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
@@ -62,6 +62,6 @@ pub use service::{
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};
-pub use store::{IdentityStore, StoreFuture, UserQuery, WriteOutcome};
+pub use store::{IdentityStore, StoreResult, UserQuery, WriteOutcome};
 pub use timestamp::{Clock, ManualClock, Timestamp};
 pub use user::{User, UserKey, UserKind};

@@ -1,14 +1,12 @@
 //! Ports to external services: a mailer, and identity providers.
 
 use std::error::Error as StdError;
-use std::future::Future;
-use std::pin::Pin;
 
 use crate::{Secret, Timestamp};
+use async_trait::async_trait;
 
 /// The result of the methods of [`Mailer`] and [`IdentityProviders`].
-pub type OutboundFuture<'a, T> =
-    Pin<Box<dyn Future<Output = Result<T, OutboundError>> + Send + 'a>>;
+pub type OutboundResult<T> = Result<T, OutboundError>;
 
 /// An external service failed or cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +41,10 @@ impl std::fmt::Debug for Email {
 }
 
 /// Sends email.
+#[async_trait]
 pub trait Mailer: Send + Sync {
     /// Hands a message to a mail server, which is then responsible for the delivery.
-    fn send<'a>(&'a self, message: &'a Email) -> OutboundFuture<'a, ()>;
+    async fn send(&self, message: &Email) -> OutboundResult<()>;
 }
 
 /// An identity provider, as shown on the sign-in page.
@@ -86,23 +85,20 @@ pub struct ExternalIdentity {
 }
 
 /// The configured identity providers.
+#[async_trait]
 pub trait IdentityProviders: Send + Sync {
     /// The names of all configured providers.
     fn names(&self) -> &[ProviderName];
 
     /// The provider's URL to which the browser is redirected; `None` for an unknown provider.
-    fn begin<'a>(
-        &'a self,
-        provider: &'a str,
-        login: &'a LoginState,
-    ) -> OutboundFuture<'a, Option<String>>;
+    async fn begin(&self, provider: &str, login: &LoginState) -> OutboundResult<Option<String>>;
 
     /// Redeems the code of a callback and returns the identity of the person. Implementations
     /// verify signature, issuer, audience, times and nonce of the ID token.
-    fn complete<'a>(
-        &'a self,
-        provider: &'a str,
-        code: &'a str,
-        login: &'a LoginState,
-    ) -> OutboundFuture<'a, ExternalIdentity>;
+    async fn complete(
+        &self,
+        provider: &str,
+        code: &str,
+        login: &LoginState,
+    ) -> OutboundResult<ExternalIdentity>;
 }

@@ -2,51 +2,46 @@
 //! role of their group.
 
 use std::error::Error as StdError;
-use std::future::Future;
-use std::pin::Pin;
 
 use crate::User;
+use async_trait::async_trait;
 
 /// The result of a [`RoleAdmin`]'s methods.
-pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
+pub type RoleResult<T> = Result<T, RoleError>;
 
 /// A lock on a tenant's groups. While a node holds the lock, no other node changes the members of
 /// these groups.
 pub type GroupLock = Box<dyn Send>;
 
 /// The port that creates, changes and drops the roles of users.
+#[async_trait]
 pub trait RoleAdmin: Send + Sync {
     /// Creates the LOGIN role of a user as a member of the user's groups.
-    fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    async fn create_role(&self, user: &User) -> RoleResult<()>;
 
     /// Waits for the cluster-wide lock on the tenant's groups. Dropping the returned value releases
     /// the lock.
-    fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock>;
+    async fn lock_groups(&self, database: &str) -> RoleResult<GroupLock>;
 
     /// Makes the user's role a member of the roles of `user.user_groups`, and removes it from the
     /// tenant's other groups. Missing roles of `user.user_groups` are created.
-    fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    async fn set_groups(&self, user: &User) -> RoleResult<()>;
 
     /// Makes sure that the role of a group exists and can log in, so that requests of its members
     /// can run as this role. The calling function must hold the lock of the tenant's groups.
-    fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()>;
+    async fn provide_group(&self, database: &str, group: &str) -> RoleResult<()>;
 
     /// Limits the resources of a default user's role, and removes the limits from any other user's
     /// role.
-    fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    async fn limit_role(&self, user: &User) -> RoleResult<()>;
 
     /// Stores in the tenant's database the values that `tidegate.user_id()` and `tidegate.claims()`
     /// return for the user's role.
-    fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    async fn set_claims(&self, user: &User) -> RoleResult<()>;
 
     /// Checks whether [`Self::drop_role`] would fail, and fails with the same error. Changes
     /// nothing.
-    fn check_drop_role<'a>(
-        &'a self,
-        user: &'a User,
-        owner: &'a str,
-        reassign: bool,
-    ) -> RoleFuture<'a, ()>;
+    async fn check_drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()>;
 
     /// Ends the role's connections and drops the role. With `reassign`, the role `owner` of the
     /// tenant's owner becomes the owner of the role's objects. It is no error if the role does not
@@ -55,12 +50,7 @@ pub trait RoleAdmin: Send + Sync {
     /// Errors: [`RoleError::OwnsObjects`] if the role owns objects and `reassign` is not set;
     /// [`RoleError::CarriesRights`] if reassigned code would let others act with the owner's
     /// rights; [`RoleError::UsedElsewhere`] for rights or objects in other databases.
-    fn drop_role<'a>(
-        &'a self,
-        user: &'a User,
-        owner: &'a str,
-        reassign: bool,
-    ) -> RoleFuture<'a, ()>;
+    async fn drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()>;
 }
 
 /// Why a role could not be changed.

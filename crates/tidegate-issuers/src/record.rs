@@ -1,6 +1,7 @@
 //! The records of issuers, and the port to their storage.
 
-use tidegate_identity::{StoreFuture, Timestamp};
+use async_trait::async_trait;
+use tidegate_identity::{StoreResult, Timestamp};
 
 use crate::IssuerSettings;
 
@@ -36,49 +37,43 @@ pub enum NamedRole {
 /// Every change notifies the nodes, which then call [`IssuerRegistry::reload`].
 ///
 /// [`IssuerRegistry::reload`]: crate::IssuerRegistry::reload
+#[async_trait]
 pub trait ExternalIssuerStore: Send + Sync {
     /// The version of the records: a text that changes whenever a record is changed.
-    fn issuers_version(&self) -> StoreFuture<'_, String>;
+    async fn issuers_version(&self) -> StoreResult<String>;
 
     /// The issuers of all tenants, the oldest first, except issuers whose settings this release
     /// cannot read.
-    fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>>;
+    async fn all_issuers(&self) -> StoreResult<Vec<IssuerRecord>>;
 
     /// The issuers of a tenant, sorted by name. Issuers whose settings this release of the program
     /// cannot read are left out.
-    fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
+    async fn issuers(&self, database: &str) -> StoreResult<Vec<IssuerRecord>>;
 
     /// The names of all issuers of a tenant, sorted. The list includes issuers that a later release
     /// has stored and whose settings this release cannot read.
-    fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
+    async fn issuer_names(&self, database: &str) -> StoreResult<Vec<String>>;
 
     /// Adds an issuer; `false` if the tenant has an issuer of this name.
-    fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool>;
+    async fn insert_issuer(&self, record: &IssuerRecord) -> StoreResult<bool>;
 
     /// Replaces the settings of an issuer if they still equal the settings in `read`. Returns
     /// `false` if they differ or if there is no such issuer.
-    fn update_issuer<'a>(
-        &'a self,
-        read: &'a IssuerRecord,
-        record: &'a IssuerRecord,
-    ) -> StoreFuture<'a, bool>;
+    async fn update_issuer(&self, read: &IssuerRecord, record: &IssuerRecord) -> StoreResult<bool>;
 
     /// Deletes an issuer; `false` if there is none.
-    fn delete_issuer<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
+    async fn delete_issuer(&self, database: &str, name: &str) -> StoreResult<bool>;
 
     /// The user or group that the first matching name in `names` refers to; `None` if no name
     /// matches. Names of the owner and of other PostgreSQL roles do not match. If a user and a
     /// group have the same name, the group is returned.
-    fn named_role<'a>(
-        &'a self,
-        database: &'a str,
-        names: &'a [String],
-    ) -> StoreFuture<'a, Option<NamedRole>>;
+    async fn named_role(&self, database: &str, names: &[String]) -> StoreResult<Option<NamedRole>>;
 }
 
 /// The port that makes the roles of groups able to log in, for callers that have no role of their
 /// own.
+#[async_trait]
 pub trait GroupLogins: Send + Sync {
     /// Makes the role of a group able to log in. Creates the group if there is none.
-    fn enable<'a>(&'a self, database: &'a str, group: &'a str) -> StoreFuture<'a, ()>;
+    async fn enable(&self, database: &str, group: &str) -> StoreResult<()>;
 }

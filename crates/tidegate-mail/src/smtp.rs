@@ -4,10 +4,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use tidegate_identity::{Email, Mailer, OutboundError, OutboundFuture};
+use tidegate_identity::{Email, Mailer, OutboundError, OutboundResult};
 
 use crate::error::{Error, Result};
 
@@ -64,9 +65,10 @@ impl SmtpMailer {
     }
 }
 
+#[async_trait]
 impl Mailer for SmtpMailer {
-    fn send<'a>(&'a self, email: &'a Email) -> OutboundFuture<'a, ()> {
-        Box::pin(self.deliver(email))
+    async fn send(&self, email: &Email) -> OutboundResult<()> {
+        self.deliver(email).await
     }
 }
 

@@ -22,4 +22,4 @@ pub use name::{InvalidName, MethodName};
 pub use registry::Registry;
 pub use rights::Caller;
 pub use signature::{ColumnOrigin, NotNull, Signature, SignatureField, ValueForm};
-pub use store::{MethodStore, StoreFuture, WriteOutcome};
+pub use store::{MethodStore, StoreResult, WriteOutcome};

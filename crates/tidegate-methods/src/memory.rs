@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use tidegate_sql::DatabaseName;
 
 use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
-use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreFuture, WriteOutcome};
+use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreResult, WriteOutcome};
 
 /// A store that keeps methods in this process. One lock makes every operation atomic.
 #[derive(Debug, Default)]
@@ -33,78 +34,68 @@ impl MemoryMethodStore {
     }
 }
 
-/// Wraps a finished result as a future.
-fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
-    Box::pin(std::future::ready(Ok(value)))
-}
-
+#[async_trait]
 impl MethodStore for MemoryMethodStore {
-    fn get<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-    ) -> StoreFuture<'a, Vec<Record>> {
+    async fn get(&self, tenant: &DatabaseName, names: &[MethodName]) -> StoreResult<Vec<Record>> {
         let tables = self.tables();
         let methods = tables.tenants.get(tenant);
         let found = names.iter().filter_map(|name| methods?.get(name));
-        done(found.cloned().collect())
+        Ok(found.cloned().collect())
     }
 
-    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
+    async fn list(&self, tenant: &DatabaseName) -> StoreResult<Vec<Record>> {
         let tables = self.tables();
         let methods = tables.tenants.get(tenant);
-        done(
-            methods
-                .into_iter()
-                .flat_map(BTreeMap::values)
-                .cloned()
-                .collect(),
-        )
+        Ok(methods
+            .into_iter()
+            .flat_map(BTreeMap::values)
+            .cloned()
+            .collect())
     }
 
-    fn insert<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().insert(tenant, methods))
+    async fn insert(
+        &self,
+        tenant: &DatabaseName,
+        methods: &[NewMethod],
+    ) -> StoreResult<WriteOutcome> {
+        Ok(self.tables().insert(tenant, methods))
     }
 
-    fn update<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().update(tenant, names, revise))
+    async fn update(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        revise: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        Ok(self.tables().update(tenant, names, revise))
     }
 
-    fn remove<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().remove(tenant, names, may_remove))
+    async fn remove(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        may_remove: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        Ok(self.tables().remove(tenant, names, may_remove))
     }
 
-    fn put_signature<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        method: &'a Versioned,
-        signature: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
+    async fn put_signature(
+        &self,
+        tenant: &DatabaseName,
+        method: &Versioned,
+        signature: &Signature,
+    ) -> StoreResult<bool> {
         let mut tables = self.tables();
         let methods = tables.tenants.get_mut(tenant);
         let record = methods.and_then(|methods| methods.get_mut(&method.name));
         let record = record.filter(|record| record.version == method.version);
         let found = record.map(|record| record.signature = Some(signature.clone()));
-        done(found.is_some())
+        Ok(found.is_some())
     }
 
-    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
+    async fn remove_tenant(&self, tenant: &DatabaseName) -> StoreResult<()> {
         self.tables().tenants.remove(tenant);
-        done(())
+        Ok(())
     }
 }
 

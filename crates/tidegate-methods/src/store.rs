@@ -13,7 +13,8 @@
 //!   tenant and the names (for a rename, the old name). The nodes then call
 //!   [`Registry::forget`](crate::Registry::forget).
 
-use tidegate_sql::{BoxFuture, DatabaseName};
+use async_trait::async_trait;
+use tidegate_sql::DatabaseName;
 
 use crate::definition::Definition;
 use crate::error::StoreError;
@@ -21,8 +22,8 @@ use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
 
-/// The future that the functions of [`MethodStore`] return.
-pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+/// The result of the functions of [`MethodStore`].
+pub type StoreResult<T> = Result<T, StoreError>;
 
 /// The outcome of a write. If it is not `Done`, nothing was written, and the outcome has the names
 /// that prevented the write.
@@ -67,53 +68,50 @@ pub type Revise<'a> = dyn Fn(&Record) -> Option<Revision> + Send + Sync + 'a;
 pub type MayRemove<'a> = dyn Fn(&Record) -> bool + Send + Sync + 'a;
 
 /// The port to the store of methods. The trait is object-safe; a registry has a `dyn MethodStore`.
+#[async_trait]
 pub trait MethodStore: Send + Sync {
     /// The existing methods with these names, in any order.
-    fn get<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-    ) -> StoreFuture<'a, Vec<Record>>;
+    async fn get(&self, tenant: &DatabaseName, names: &[MethodName]) -> StoreResult<Vec<Record>>;
 
     /// All methods of the tenant, sorted by the bytes of their names.
-    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>>;
+    async fn list(&self, tenant: &DatabaseName) -> StoreResult<Vec<Record>>;
 
     /// Adds methods without inferred types. The outcome is `Done` or `Taken`.
-    fn insert<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome>;
+    async fn insert(
+        &self,
+        tenant: &DatabaseName,
+        methods: &[NewMethod],
+    ) -> StoreResult<WriteOutcome>;
 
     /// Changes methods. `names` must not contain a name twice. The outcome is `Done`, `Missing` or
     /// `Refused`; or `Taken` if a method would be renamed to a name that is in use. Concurrent
     /// writes are serialised across all nodes: between the call of `revise` and the write of its
     /// result, no other write of the method happens.
-    fn update<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome>;
+    async fn update(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        revise: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome>;
 
     /// Removes methods. `names` must not contain a name twice. The outcome is `Done`, `Missing` or
     /// `Refused`. Concurrent writes are serialised as in [`update`](Self::update).
-    fn remove<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome>;
+    async fn remove(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        may_remove: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome>;
 
     /// Stores the types that a dry run inferred, if the method still has the given version. Returns
     /// `false` if the method has another version or does not exist.
-    fn put_signature<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        method: &'a Versioned,
-        signature: &'a Signature,
-    ) -> StoreFuture<'a, bool>;
+    async fn put_signature(
+        &self,
+        tenant: &DatabaseName,
+        method: &Versioned,
+        signature: &Signature,
+    ) -> StoreResult<bool>;
 
     /// Removes all methods of a tenant, if there are any.
-    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()>;
+    async fn remove_tenant(&self, tenant: &DatabaseName) -> StoreResult<()>;
 }

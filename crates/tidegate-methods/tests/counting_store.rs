@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
+use async_trait::async_trait;
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreResult};
 use tidegate_methods::{
     MemoryMethodStore, MethodName, MethodStore, Record, Signature, Versioned, WriteOutcome,
 };
@@ -17,63 +18,58 @@ pub(crate) struct CountingStore {
     pub(crate) hold: Option<(Notify, Notify)>,
 }
 
+#[async_trait]
 impl MethodStore for CountingStore {
-    fn get<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-    ) -> StoreFuture<'a, Vec<Record>> {
+    async fn get(&self, tenant: &DatabaseName, names: &[MethodName]) -> StoreResult<Vec<Record>> {
         self.fetched.fetch_add(1, Ordering::SeqCst);
-        let response = self.inner.get(tenant, names);
-        Box::pin(async move {
-            if let Some((read, go)) = &self.hold {
-                read.notify_one();
-                go.notified().await;
-            }
-            response.await
-        })
+        let response = self.inner.get(tenant, names).await;
+        if let Some((read, go)) = &self.hold {
+            read.notify_one();
+            go.notified().await;
+        }
+        response
     }
 
-    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
-        self.inner.list(tenant)
+    async fn list(&self, tenant: &DatabaseName) -> StoreResult<Vec<Record>> {
+        self.inner.list(tenant).await
     }
 
-    fn insert<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.insert(tenant, methods)
+    async fn insert(
+        &self,
+        tenant: &DatabaseName,
+        methods: &[NewMethod],
+    ) -> StoreResult<WriteOutcome> {
+        self.inner.insert(tenant, methods).await
     }
 
-    fn update<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.update(tenant, names, revise)
+    async fn update(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        revise: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        self.inner.update(tenant, names, revise).await
     }
 
-    fn remove<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.remove(tenant, names, may_remove)
+    async fn remove(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        may_remove: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        self.inner.remove(tenant, names, may_remove).await
     }
 
-    fn put_signature<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        method: &'a Versioned,
-        signature: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
-        self.inner.put_signature(tenant, method, signature)
+    async fn put_signature(
+        &self,
+        tenant: &DatabaseName,
+        method: &Versioned,
+        signature: &Signature,
+    ) -> StoreResult<bool> {
+        self.inner.put_signature(tenant, method, signature).await
     }
 
-    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
-        self.inner.remove_tenant(tenant)
+    async fn remove_tenant(&self, tenant: &DatabaseName) -> StoreResult<()> {
+        self.inner.remove_tenant(tenant).await
     }
 }

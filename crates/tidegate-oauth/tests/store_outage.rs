@@ -1,14 +1,14 @@
 //! Tests of an issuer whose store becomes unavailable and recovers.
 
-use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
     RemovalOutcome, RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError,
-    StoreFuture, TenantName, Timestamp, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
+    StoreResult, TenantName, Timestamp, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -31,15 +31,19 @@ struct Unsteady {
 }
 
 impl Unsteady {
-    fn before(&self, method: &str) {
+    async fn before(&self, method: &str) {
         let changing = match method {
             "insert_session" => self.changing.lock().unwrap().take(),
             _ => None,
         };
-        // The memory store acts when it is called.
         match changing {
-            Some((user, None)) => drop(self.inner.delete_user(&user.key, Timestamp::default())),
-            Some((user, Some(changed))) => drop(self.inner.update_user(&user, &changed)),
+            Some((user, None)) => {
+                let now = Timestamp::default();
+                self.inner.delete_user(&user.key, now).await.unwrap();
+            }
+            Some((user, Some(changed))) => {
+                self.inner.update_user(&user, &changed).await.unwrap();
+            }
             None => {}
         }
     }
@@ -52,129 +56,120 @@ impl Unsteady {
         now == Some(0)
     }
 
-    fn response<'a, T>(&self, audit: bool, response: StoreFuture<'a, T>) -> StoreFuture<'a, T>
-    where
-        T: Send + 'a,
-    {
+    /// Fails if the store is away or the call is the one that fails.
+    fn check(&self, audit: bool) -> StoreResult<()> {
         let away = self.away.load(Ordering::SeqCst);
         if away || (audit && self.audit_away.load(Ordering::SeqCst)) || (!audit && self.fails()) {
-            return Box::pin(ready(Err(StoreError::Unavailable("no route to it".into()))));
+            return Err(StoreError::Unavailable("no route to it".into()));
         }
-        response
+        Ok(())
     }
 }
 
 macro_rules! pass {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
-        $(fn $name<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $out> {
-            self.before(stringify!($name));
-            let audit = stringify!($name) == "append_audit";
-            self.response(audit, self.inner.$name($($argument),*))
-        })*
+    ($store:ident: $($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
+        #[async_trait]
+        impl $store for Unsteady {
+            $(async fn $name(&self, $($argument: $type),*) -> StoreResult<$out> {
+                self.before(stringify!($name)).await;
+                // A call that fails has taken effect, as if only the response were lost.
+                let response = self.inner.$name($($argument),*).await;
+                self.check(stringify!($name) == "append_audit")?;
+                response
+            })*
+        }
     };
 }
 
-#[expect(
-    clippy::elidable_lifetime_names,
-    reason = "one pattern for methods with and without borrows"
-)]
-impl IdentityStore for Unsteady {
-    pass! {
-        insert_browser_session(session: &'a BrowserSession) -> ();
-        browser_session(id: SecretHash) -> Option<BrowserSession>;
-        touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
-        delete_browser_session(id: SecretHash) -> bool;
-        browser_sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<BrowserSession>;
-        second_factor(key: &'a UserKey) -> Option<SecondFactor>;
-        insert_second_factor(key: &'a UserKey, factor: &'a SecondFactor, codes: &'a [SecretHash]) -> bool;
-        use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
-        use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
-        delete_second_factor(key: &'a UserKey) -> bool;
-        passkey(id: &'a str) -> Option<(UserKey, Passkey)>;
-        passkeys_of_user(key: &'a UserKey) -> Vec<Passkey>;
-        insert_passkey(key: &'a UserKey, passkey: &'a Passkey) -> bool;
-        rename_passkey(key: &'a UserKey, id: &'a str, name: &'a str) -> bool;
-        use_passkey(read: &'a Passkey, record: &'a str, at: Timestamp) -> bool;
-        delete_passkey(key: &'a UserKey, id: &'a str) -> RemovalOutcome;
-        delete_credentials(key: &'a UserKey, kind: CredentialKind) -> Vec<String>;
-        user(key: &'a UserKey) -> Option<User>;
-        users_with_role(database: &'a str) -> Vec<User>;
-        user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;
-        user_with_id(database: &'a str, id: &'a str) -> Option<User>;
-        member_groups(database: &'a str) -> Vec<String>;
-        insert_members(members: &'a [User]) -> Option<usize>;
-        has_similar_user(database: &'a str, name: &'a str) -> bool;
-        users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
-        user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
-        insert_identity(key: &'a UserKey, identity: &'a LinkedIdentity) -> bool;
-        identities_of_user(key: &'a UserKey) -> Vec<LinkedIdentity>;
-        delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> RemovalOutcome;
-        default_user(database: &'a str) -> Option<User>;
-        anonymous_sql(database: &'a str) -> AnonymousSql;
-        set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
-        impersonation(database: &'a str) -> bool;
-        set_impersonation(database: &'a str, allowed: bool) -> bool;
-        insert_user(user: &'a User) -> WriteOutcome;
-        update_user(read: &'a User, user: &'a User) -> WriteOutcome;
-        set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
-        reserve_id(user: &'a User) -> ();
-        delete_user(key: &'a UserKey, at: Timestamp) -> bool;
-        delete_tenant(database: &'a str, at: Timestamp) -> ();
-        end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
-        count_attempt(key: &'a AttemptKey, limit: &'a AttemptLimit, now: Timestamp) -> AttemptOutcome;
-        refund_attempt(key: &'a AttemptKey) -> ();
-        clear_attempts(key: &'a AttemptKey) -> ();
-        append_audit(events: &'a [AuditEvent]) -> ();
-        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
-    }
+pass! { IdentityStore:
+    insert_browser_session(session: &BrowserSession) -> ();
+    browser_session(id: SecretHash) -> Option<BrowserSession>;
+    touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
+    delete_browser_session(id: SecretHash) -> bool;
+    browser_sessions_of_user(key: &UserKey, now: Timestamp) -> Vec<BrowserSession>;
+    second_factor(key: &UserKey) -> Option<SecondFactor>;
+    insert_second_factor(key: &UserKey, factor: &SecondFactor, codes: &[SecretHash]) -> bool;
+    use_second_factor_step(key: &UserKey, step: u64) -> bool;
+    use_recovery_code(key: &UserKey, code: SecretHash) -> bool;
+    delete_second_factor(key: &UserKey) -> bool;
+    passkey(id: &str) -> Option<(UserKey, Passkey)>;
+    passkeys_of_user(key: &UserKey) -> Vec<Passkey>;
+    insert_passkey(key: &UserKey, passkey: &Passkey) -> bool;
+    rename_passkey(key: &UserKey, id: &str, name: &str) -> bool;
+    use_passkey(read: &Passkey, record: &str, at: Timestamp) -> bool;
+    delete_passkey(key: &UserKey, id: &str) -> RemovalOutcome;
+    delete_credentials(key: &UserKey, kind: CredentialKind) -> Vec<String>;
+    user(key: &UserKey) -> Option<User>;
+    users_with_role(database: &str) -> Vec<User>;
+    user_page(database: &str, query: &UserQuery) -> Vec<User>;
+    user_with_id(database: &str, id: &str) -> Option<User>;
+    member_groups(database: &str) -> Vec<String>;
+    insert_members(members: &[User]) -> Option<usize>;
+    has_similar_user(database: &str, name: &str) -> bool;
+    users_with_email(database: &str, email: &str) -> Vec<User>;
+    user_of_identity(database: &str, issuer: &str, subject: &str) -> Option<User>;
+    insert_identity(key: &UserKey, identity: &LinkedIdentity) -> bool;
+    identities_of_user(key: &UserKey) -> Vec<LinkedIdentity>;
+    delete_identity(key: &UserKey, issuer: &str, subject: &str) -> RemovalOutcome;
+    default_user(database: &str) -> Option<User>;
+    anonymous_sql(database: &str) -> AnonymousSql;
+    set_anonymous_sql(database: &str, setting: AnonymousSql) -> bool;
+    impersonation(database: &str) -> bool;
+    set_impersonation(database: &str, allowed: bool) -> bool;
+    insert_user(user: &User) -> WriteOutcome;
+    update_user(read: &User, user: &User) -> WriteOutcome;
+    set_password_hash(key: &UserKey, before: Option<&str>, hash: &str) -> bool;
+    reserve_id(user: &User) -> ();
+    delete_user(key: &UserKey, at: Timestamp) -> bool;
+    delete_tenant(database: &str, at: Timestamp) -> ();
+    end_sessions_of_user(key: &UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
+    count_attempt(key: &AttemptKey, limit: &AttemptLimit, now: Timestamp) -> AttemptOutcome;
+    refund_attempt(key: &AttemptKey) -> ();
+    clear_attempts(key: &AttemptKey) -> ();
+    append_audit(events: &[AuditEvent]) -> ();
+    audit(database: &str, since: AuditSince, limit: u32) -> AuditPage;
 }
 
-#[expect(
-    clippy::elidable_lifetime_names,
-    reason = "one pattern for methods with and without borrows"
-)]
-impl IssuerStore for Unsteady {
-    pass! {
-        insert_code(code: &'a AuthorizationCode) -> ();
-        code(hash: SecretHash) -> Option<AuthorizationCode>;
-        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
-        insert_device_code(device: &'a DeviceCode) -> bool;
-        device_code(user_code: &'a str) -> Option<DeviceCode>;
-        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<DevicePoll>;
-        decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
-        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
-        sessions_of_user(key: &'a UserKey, client_id: Option<&'a str>, now: Timestamp) -> Vec<Session>;
-        claim_master_key(fingerprint: &'a str) -> String;
-        client(id: &'a str) -> Option<Client>;
-        clients(database: &'a str) -> Vec<Client>;
-        redirect_uris_from(start: &'a str) -> Vec<String>;
-        insert_client(client: &'a Client) -> bool;
-        update_client(read: &'a Client, client: &'a Client) -> bool;
-        delete_client(id: &'a str, at: Timestamp) -> bool;
-        end_sessions_of_client(id: &'a str, grant: GrantKind, end: SessionEnd) -> ();
-        sessions(database: &'a str, now: Timestamp, limit: u32) -> Vec<Session>;
-        insert_session(session: &'a Session) -> ();
-        session(id: SessionId) -> Option<Session>;
-        present_refresh_token(
-            id: SessionId, number: u64, now: Timestamp, expires_at: Timestamp
-        ) -> RefreshOutcome;
-        use_personal_token(hash: SecretHash, now: Timestamp) -> Option<Session>;
-        personal_tokens(
-            database: &'a str, user: Option<&'a str>, now: Timestamp, limit: u32
-        ) -> Vec<Session>;
-        consent(key: &'a UserKey, client_id: &'a str) -> Option<Consent>;
-        consents_of_user(key: &'a UserKey) -> Vec<Consent>;
-        put_consent(key: &'a UserKey, consent: &'a Consent) -> ();
-        delete_consent(key: &'a UserKey, client_id: &'a str) -> bool;
-        end_session(id: SessionId, reason: EndReason, at: Timestamp) -> bool;
-        ended_sessions(since: Timestamp) -> Vec<EndedSession>;
-        signing_keys() -> Vec<SigningKeyRecord>;
-        insert_signing_key(key: &'a SigningKeyRecord) -> bool;
-        promote_signing_key(next: &'a str, active: &'a str, at: Timestamp) -> bool;
-        delete_signing_key(id: &'a str) -> bool;
-        purge(before: PurgeBefore) -> u64;
-        purge_guests(before: Timestamp, kept: u32) -> u64;
-    }
+pass! { IssuerStore:
+    insert_code(code: &AuthorizationCode) -> ();
+    code(hash: SecretHash) -> Option<AuthorizationCode>;
+    redeem_code(hash: SecretHash, session: &Session) -> bool;
+    insert_device_code(device: &DeviceCode) -> bool;
+    device_code(user_code: &str) -> Option<DeviceCode>;
+    poll_device_code(hash: SecretHash, client_id: &str, now: Timestamp) -> Option<DevicePoll>;
+    decide_device_code(code: &str, by: Option<&Approval>, now: Timestamp) -> bool;
+    redeem_device_code(hash: SecretHash, session: &Session) -> bool;
+    sessions_of_user(key: &UserKey, client_id: Option<&str>, now: Timestamp) -> Vec<Session>;
+    claim_master_key(fingerprint: &str) -> String;
+    client(id: &str) -> Option<Client>;
+    clients(database: &str) -> Vec<Client>;
+    redirect_uris_from(start: &str) -> Vec<String>;
+    insert_client(client: &Client) -> bool;
+    update_client(read: &Client, client: &Client) -> bool;
+    delete_client(id: &str, at: Timestamp) -> bool;
+    end_sessions_of_client(id: &str, grant: GrantKind, end: SessionEnd) -> ();
+    sessions(database: &str, now: Timestamp, limit: u32) -> Vec<Session>;
+    insert_session(session: &Session) -> ();
+    session(id: SessionId) -> Option<Session>;
+    present_refresh_token(
+        id: SessionId, number: u64, now: Timestamp, expires_at: Timestamp
+    ) -> RefreshOutcome;
+    use_personal_token(hash: SecretHash, now: Timestamp) -> Option<Session>;
+    personal_tokens(
+        database: &str, user: Option<&str>, now: Timestamp, limit: u32
+    ) -> Vec<Session>;
+    consent(key: &UserKey, client_id: &str) -> Option<Consent>;
+    consents_of_user(key: &UserKey) -> Vec<Consent>;
+    put_consent(key: &UserKey, consent: &Consent) -> ();
+    delete_consent(key: &UserKey, client_id: &str) -> bool;
+    end_session(id: SessionId, reason: EndReason, at: Timestamp) -> bool;
+    ended_sessions(since: Timestamp) -> Vec<EndedSession>;
+    signing_keys() -> Vec<SigningKeyRecord>;
+    insert_signing_key(key: &SigningKeyRecord) -> bool;
+    promote_signing_key(next: &str, active: &str, at: Timestamp) -> bool;
+    delete_signing_key(id: &str) -> bool;
+    purge(before: PurgeBefore) -> u64;
+    purge_guests(before: Timestamp, kept: u32) -> u64;
 }
 
 async fn unsteady() -> (Fixture, Arc<Unsteady>) {
@@ -266,7 +261,7 @@ async fn a_member_who_is_dropped_or_disabled_while_it_signs_in_gets_no_token() {
     };
     for (before, after) in [(&mia, Some(&disabled)), (&disabled, None)] {
         // A disabled user is refused before the session is stored, so mia is enabled again.
-        drop(store.inner.update_user(before, &mia));
+        store.inner.update_user(before, &mia).await.unwrap();
         *store.changing.lock().unwrap() = Some((mia.clone(), after.cloned()));
         let error = api.password("mia", "mia-password").await.unwrap_err();
         assert_eq!(error.code(), "invalid_grant");
@@ -296,11 +291,11 @@ async fn a_user_who_is_converted_while_it_signs_in_gets_a_token_of_its_new_kind(
             .sessions_of_user(&member.key, None, api.ports.clock.now());
         let open: Vec<_> = open.await.unwrap().iter().map(|open| open.id).collect();
         assert_eq!(open, [claims.session]);
-        drop(
-            store
-                .inner
-                .end_session(claims.session, EndReason::Revoked, api.ports.clock.now()),
-        );
+        let now = api.ports.clock.now();
+        let ended = store
+            .inner
+            .end_session(claims.session, EndReason::Revoked, now);
+        assert!(ended.await.unwrap());
     }
 }
 

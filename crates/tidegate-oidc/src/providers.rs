@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use async_trait::async_trait;
 use tidegate_identity::{
-    ExternalIdentity, IdentityProviders, LoginState, OutboundError, OutboundFuture, ProviderName,
+    ExternalIdentity, IdentityProviders, LoginState, OutboundError, OutboundResult, ProviderName,
 };
 use tidegate_issuers::Issuer;
 
@@ -134,25 +135,22 @@ impl Providers {
     }
 }
 
+#[async_trait]
 impl IdentityProviders for Providers {
     fn names(&self) -> &[ProviderName] {
         &self.names
     }
 
-    fn begin<'a>(
-        &'a self,
-        provider: &'a str,
-        login: &'a LoginState,
-    ) -> OutboundFuture<'a, Option<String>> {
-        Box::pin(self.authorization_url(provider, login))
+    async fn begin(&self, provider: &str, login: &LoginState) -> OutboundResult<Option<String>> {
+        self.authorization_url(provider, login).await
     }
 
-    fn complete<'a>(
-        &'a self,
-        provider: &'a str,
-        code: &'a str,
-        login: &'a LoginState,
-    ) -> OutboundFuture<'a, ExternalIdentity> {
-        Box::pin(self.identity(provider, code, login))
+    async fn complete(
+        &self,
+        provider: &str,
+        code: &str,
+        login: &LoginState,
+    ) -> OutboundResult<ExternalIdentity> {
+        self.identity(provider, code, login).await
     }
 }

@@ -15,14 +15,10 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// Handles `GET` and `POST /account`.
-pub async fn account<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn account<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
     let page = context.path("/account");
     let purpose = Purpose::own_page(&page);

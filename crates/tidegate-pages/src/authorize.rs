@@ -13,7 +13,7 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// The parameters that are copied to the redirect if a client makes the browser send the request as
 /// a `POST` (OpenID Connect Core 1.0, section 3.1.2.1).
@@ -39,11 +39,7 @@ const PARAMETERS: [&str; 18] = [
 ];
 
 /// Handles `GET` and `POST /auth`.
-pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn authorize<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let received = Received::read(call).await?;
     if let Some(response) = received.redirected_to_get("/auth", &PARAMETERS)? {
         return Ok(response);

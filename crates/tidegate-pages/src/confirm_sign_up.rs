@@ -11,14 +11,10 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// Handles `GET` and `POST /signup/confirm`.
-pub async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn confirm<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
     let sealed = context.parameter("token").unwrap_or_default().to_owned();
     let issuer = context.app.issuer();

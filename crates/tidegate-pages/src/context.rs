@@ -17,7 +17,7 @@ use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// The context of a page request.
 pub(super) struct PageContext<'a> {
@@ -37,11 +37,7 @@ pub(super) struct PageContext<'a> {
 impl<'a> PageContext<'a> {
     /// Reads the cookie, the query and the form. A form without the browser's CSRF token is
     /// refused.
-    pub(super) async fn receive<B>(call: Call<'a, B>) -> Result<Self, ApiError>
-    where
-        B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-        B::Error: Into<BodyError>,
-    {
+    pub(super) async fn receive<B: IncomingBody>(call: Call<'a, B>) -> Result<Self, ApiError> {
         Self::of(Received::read(call).await?).await
     }
 

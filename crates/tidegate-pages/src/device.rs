@@ -11,14 +11,10 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// Handles `GET` and `POST /device`.
-pub async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn device<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
     if context.step() == Some("code") {
         return enter(&context).await;

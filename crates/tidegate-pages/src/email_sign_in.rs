@@ -13,7 +13,7 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// The sign-in for which a link may be requested on this page; `None` if the service sends no
 /// email, or if the URLs are too long for a link.
@@ -62,11 +62,7 @@ async fn send_links(app: App, (database, name): (String, String), pending: Pendi
 
 /// Handles `GET` and `POST /auth/email`. Programs that scan emails follow links, so opening the
 /// link does not use it. Only the button of the page does.
-pub async fn email_sign_in<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn email_sign_in<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
     let token = context.parameter("token").unwrap_or_default().to_owned();
     let identity = context.app.issuer().identity();

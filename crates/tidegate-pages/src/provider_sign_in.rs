@@ -13,15 +13,14 @@ use super::reset::invalid_link_page;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// Redirects the browser to the identity provider. The request has the query of an authorization
 /// request. After the login, the browser continues at `/auth` with this query.
-pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn begin<B: IncomingBody>(
+    call: Call<'_, B>,
+    provider: &str,
+) -> Result<Response<Body>, ApiError> {
     let context = PageContext::receive(call).await?;
     let (app, issuer) = (context.app, context.app.issuer());
     let providers = app.providers().ok_or_else(unknown_provider)?;
@@ -43,11 +42,10 @@ where
 }
 
 /// Handles the callback from the provider.
-pub async fn complete<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn complete<B: IncomingBody>(
+    call: Call<'_, B>,
+    provider: &str,
+) -> Result<Response<Body>, ApiError> {
     let mut context = PageContext::receive(call).await?;
     let (app, issuer) = (context.app, context.app.issuer());
     let providers = app.providers().ok_or_else(unknown_provider)?;

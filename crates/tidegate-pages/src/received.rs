@@ -14,7 +14,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_http::{forwarded, percent, request_body};
 
 /// A request for a page, whose head and form have been read.
@@ -28,11 +28,7 @@ pub(super) struct Received<'a> {
 
 impl<'a> Received<'a> {
     /// Reads a request, with its form.
-    pub(super) async fn read<B>(call: Call<'a, B>) -> Result<Self, ApiError>
-    where
-        B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-        B::Error: Into<BodyError>,
-    {
+    pub(super) async fn read<B: IncomingBody>(call: Call<'a, B>) -> Result<Self, ApiError> {
         let Call {
             app,
             peer,
@@ -96,16 +92,12 @@ impl<'a> Received<'a> {
     }
 }
 
-async fn read_form<B>(
+async fn read_form<B: IncomingBody>(
     app: &App,
     head: &Parts,
     body: B,
     body_limit: u64,
-) -> Result<Parameters, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Parameters, ApiError> {
     if ContentType::of(&head.headers) != Some(ContentType::Form) {
         return Err(ApiError::unsupported_media_type(
             "the body must be application/x-www-form-urlencoded",

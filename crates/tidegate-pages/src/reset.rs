@@ -11,14 +11,10 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// Handles `GET` and `POST /reset`.
-pub async fn reset<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn reset<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let context = PageContext::receive(call).await?;
     match context.parameter("token").map(str::to_owned) {
         Some(token) => choose(&context, &token).await,

@@ -11,7 +11,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::percent;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 const TITLE: &str = "This link does not work";
 const REFUSED: &str = "It works once, within 15 minutes, in a browser on the machine where the \
@@ -26,11 +26,7 @@ const REFUSED: &str = "It works once, within 15 minutes, in a browser on the mac
 /// # Errors
 ///
 /// The errors of reading the request, and of the storage.
-pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn sign_in_link<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     // The address of the connection is not enough, because a proxy on this machine also connects
     // from a loopback address, for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);

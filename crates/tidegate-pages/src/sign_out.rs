@@ -10,7 +10,7 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// The parameters that are copied to the redirect if a client makes the browser send the request as
 /// a `POST` (RP-Initiated Logout 1.0, section 2).
@@ -22,11 +22,7 @@ const PARAMETERS: [&str; 4] = [
 ];
 
 /// Handles `GET` and `POST /signout`.
-pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub async fn sign_out<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let received = Received::read(call).await?;
     if let Some(response) = received.redirected_to_get("/signout", &PARAMETERS)? {
         return Ok(response);

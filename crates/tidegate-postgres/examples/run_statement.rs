@@ -66,10 +66,6 @@ impl RowSink for Lines {
             .map_err(|_| tidegate_sql::Error::SinkClosed)?;
         Ok(Flow::Continue)
     }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }
 
 #[tokio::main]

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_sql::{Completion, Flow, Result, RowSink};
 use tidegate_values::{Column, RawRow};
 
 use crate::id::Id;
@@ -83,10 +83,6 @@ impl RowSink for CallSink<'_, '_> {
         self.result.row(row, written.out.bytes())?;
         written.out.check()?;
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 
     fn end(&mut self, completion: Completion) -> Result<()> {

@@ -15,7 +15,6 @@ mod payload;
 mod reply;
 mod result;
 mod run;
-mod text;
 
 pub use bind::BoundCall;
 pub use call::Call;

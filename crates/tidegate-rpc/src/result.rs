@@ -1,12 +1,12 @@
 //! Writes the results of calls row by row.
 
 use bytes::BytesMut;
-use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_sql::{Completion, Flow, Result, RowSink};
+use tidegate_values::codec::{json_escape, json_string};
 use tidegate_values::output::{column_names, shown_type};
 use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use crate::output::Output;
-use crate::text;
 
 /// Writes the value of the member `result` of a response: an object with the members `schema` and
 /// `data`, and `affected_rows` for a write.
@@ -88,7 +88,7 @@ impl ResultWriter {
     ) -> Result<()> {
         if self.data == DataForm::Text {
             write(&mut self.writer, &mut self.piece)?;
-            text::escape(&self.piece, out);
+            json_escape(&self.piece, out);
             self.piece.clear();
             Ok(())
         } else {
@@ -114,10 +114,6 @@ impl RowSink for ResultSink<'_> {
         self.out.check()?;
         Ok(Flow::Continue)
     }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }
 
 /// The sink for the rows of a notification. It discards the rows, because a notification has no
@@ -131,10 +127,6 @@ impl RowSink for Discard {
 
     fn row(&mut self, _: RawRow<'_>) -> Result<Flow> {
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 
@@ -157,9 +149,9 @@ pub(crate) fn write_types<'a>(
         if index > 0 {
             out.extend_from_slice(b",");
         }
-        text::write(name, out);
+        json_string(name.as_bytes(), out);
         out.extend_from_slice(b":{\"type\":");
-        text::write(shown, out);
+        json_string(shown.as_bytes(), out);
         out.extend_from_slice(if array {
             b",\"array\":true}"
         } else {

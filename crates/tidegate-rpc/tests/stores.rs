@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
+use async_trait::async_trait;
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreResult};
 use tidegate_methods::{
     MethodName, MethodStore, Record, Registry, Signature, StoreError, Versioned, WriteOutcome,
 };
@@ -15,62 +16,59 @@ use crate::fixture::{Fixture, fixture};
 struct Failing(bool);
 
 impl Failing {
-    fn fail<T: Send + 'static>(&self) -> StoreFuture<'static, T> {
+    fn fail<T>(&self) -> StoreResult<T> {
         let secret = "10.0.0.7 refused the connection".into();
         let error = if self.0 {
             StoreError::Unavailable(secret)
         } else {
             StoreError::Failed(secret)
         };
-        Box::pin(std::future::ready(Err(error)))
+        Err(error)
     }
 }
 
+#[async_trait]
 impl MethodStore for Failing {
-    fn get<'a>(&'a self, _: &'a DatabaseName, _: &'a [MethodName]) -> StoreFuture<'a, Vec<Record>> {
+    async fn get(&self, _: &DatabaseName, _: &[MethodName]) -> StoreResult<Vec<Record>> {
         self.fail()
     }
 
-    fn list<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
+    async fn list(&self, _: &DatabaseName) -> StoreResult<Vec<Record>> {
         self.fail()
     }
 
-    fn insert<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn insert(&self, _: &DatabaseName, _: &[NewMethod]) -> StoreResult<WriteOutcome> {
         self.fail()
     }
 
-    fn update<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [MethodName],
-        _: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn update(
+        &self,
+        _: &DatabaseName,
+        _: &[MethodName],
+        _: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome> {
         self.fail()
     }
 
-    fn remove<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [MethodName],
-        _: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn remove(
+        &self,
+        _: &DatabaseName,
+        _: &[MethodName],
+        _: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome> {
         self.fail()
     }
 
-    fn put_signature<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a Versioned,
-        _: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
+    async fn put_signature(
+        &self,
+        _: &DatabaseName,
+        _: &Versioned,
+        _: &Signature,
+    ) -> StoreResult<bool> {
         self.fail()
     }
 
-    fn remove_tenant<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, ()> {
+    async fn remove_tenant(&self, _: &DatabaseName) -> StoreResult<()> {
         self.fail()
     }
 }

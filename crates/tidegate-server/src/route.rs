@@ -5,7 +5,6 @@ mod properties;
 use std::borrow::Cow;
 use std::pin::Pin;
 
-use bytes::Bytes;
 use http::{Method, Response};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
@@ -13,7 +12,7 @@ use tidegate_http::error::ApiError;
 use tidegate_http::metrics;
 use tidegate_http::percent;
 use tidegate_http::report::RouteLabel;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_pages as pages;
 use tidegate_socket as socket;
 
@@ -111,14 +110,10 @@ macro_rules! routes {
 
         /// Serves a request. The future of each handler is boxed separately. One future for all
         /// handlers would be as large as the largest of them, and would be copied for each request.
-        pub(crate) fn serve<'a, B>(
+        pub(crate) fn serve<'a, B: IncomingBody + 'static>(
             route: &'a Route<'_>,
             $call: Call<'a, B>,
-        ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'a>>
-        where
-            B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-            B::Error: Into<BodyError>,
-        {
+        ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'a>> {
             match route {
                 $(Route::$exact => Box::pin(async move { $handler }),)*
                 $(Route::$named($($name),+) => Box::pin(async move { $named_handler }),)*

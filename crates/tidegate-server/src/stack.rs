@@ -16,7 +16,6 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{
     CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, STRICT_TRANSPORT_SECURITY,
@@ -35,7 +34,7 @@ use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::{self, Peer};
 use tidegate_http::replica_reads;
 use tidegate_http::report::{Context, REQUEST_ID};
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_pages as pages;
 
 pub(crate) use admission::HTTP2_HEAD;
@@ -51,7 +50,7 @@ const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 ///
 /// The service is generic over the request's body, because hyper's body type has no constructor:
 /// tests use `Full<Bytes>`.
-pub fn service<B>(
+pub fn service<B: IncomingBody + 'static>(
     app: App,
     peer: Peer,
 ) -> impl Service<
@@ -60,11 +59,7 @@ pub fn service<B>(
     Error = Infallible,
     Future: Future<Output = Result<Response<Body>, Infallible>> + Send,
 > + Clone
-+ Send
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
++ Send {
     Stack { app, peer }
 }
 
@@ -74,11 +69,7 @@ struct Stack {
     peer: Peer,
 }
 
-impl<B> Service<Request<B>> for Stack
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
+impl<B: IncomingBody + 'static> Service<Request<B>> for Stack {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
@@ -94,11 +85,11 @@ where
 }
 
 /// The outermost layers, through which every request and every response passes.
-async fn observed<B>(app: &App, peer: Peer, mut request: Request<B>) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
+async fn observed<B: IncomingBody + 'static>(
+    app: &App,
+    peer: Peer,
+    mut request: Request<B>,
+) -> Response<Body> {
     // The id comes first, so that every response has the same id as its line in the log.
     let id = take_request_id(app, &mut request);
     let uri = request.uri().clone();
@@ -117,16 +108,12 @@ where
 }
 
 /// The layers that refuse requests.
-async fn admitted<B>(
+async fn admitted<B: IncomingBody + 'static>(
     app: &App,
     peer: Peer,
     route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
+) -> Response<Body> {
     // This check comes before any layer that responds, because it is unclear for which host a
     // request with an invalid `Host` is meant.
     if let Some(refusal) = admission::refuse_host(&request) {
@@ -150,16 +137,12 @@ where
 
 /// The layers that shorten a response: they omit a document that the client already has, compress
 /// the body, or remove it for `HEAD`.
-async fn negotiated<B>(
+async fn negotiated<B: IncomingBody + 'static>(
     app: &App,
     peer: Peer,
     route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
+) -> Response<Body> {
     let method = request.method().clone();
     let encoding = Encoding::negotiate(request.headers());
     let known = request.headers().get(IF_NONE_MATCH).cloned();
@@ -175,16 +158,12 @@ where
 }
 
 /// Serves a request with the handler of its route; errors have the form of the route.
-async fn handled<B>(
+async fn handled<B: IncomingBody + 'static>(
     app: &App,
     peer: Peer,
     route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BodyError>,
-{
+) -> Response<Body> {
     let (head, body) = request.into_parts();
     let mut pending_request = PendingRequest::new(app);
     let subject = &mut pending_request.subject;

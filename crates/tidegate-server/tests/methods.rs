@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use http::Method;
 use serde_json::{Value, json};
 use tidegate_methods::store::{
-    MayRemove, MethodStore, NewMethod, Revise, StoreFuture, WriteOutcome,
+    MayRemove, MethodStore, NewMethod, Revise, StoreResult, WriteOutcome,
 };
 use tidegate_methods::{MethodName, Record, Registry, Signature, StoreError, Versioned};
 use tidegate_server::Limits;
@@ -182,57 +183,52 @@ async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
 /// A store of methods that is unavailable.
 struct UnavailableStore;
 
-fn unavailable<'a, T: Send + 'a>() -> StoreFuture<'a, T> {
-    Box::pin(std::future::ready(Err(StoreError::Unavailable(
-        "away".into(),
-    ))))
+fn unavailable<T>() -> StoreResult<T> {
+    Err(StoreError::Unavailable("away".into()))
 }
 
+#[async_trait]
 impl MethodStore for UnavailableStore {
-    fn get<'a>(&'a self, _: &'a DatabaseName, _: &'a [MethodName]) -> StoreFuture<'a, Vec<Record>> {
+    async fn get(&self, _: &DatabaseName, _: &[MethodName]) -> StoreResult<Vec<Record>> {
         unavailable()
     }
 
-    fn list<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
+    async fn list(&self, _: &DatabaseName) -> StoreResult<Vec<Record>> {
         unavailable()
     }
 
-    fn insert<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn insert(&self, _: &DatabaseName, _: &[NewMethod]) -> StoreResult<WriteOutcome> {
         unavailable()
     }
 
-    fn update<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [MethodName],
-        _: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn update(
+        &self,
+        _: &DatabaseName,
+        _: &[MethodName],
+        _: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome> {
         unavailable()
     }
 
-    fn remove<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a [MethodName],
-        _: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
+    async fn remove(
+        &self,
+        _: &DatabaseName,
+        _: &[MethodName],
+        _: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome> {
         unavailable()
     }
 
-    fn put_signature<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a Versioned,
-        _: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
+    async fn put_signature(
+        &self,
+        _: &DatabaseName,
+        _: &Versioned,
+        _: &Signature,
+    ) -> StoreResult<bool> {
         unavailable()
     }
 
-    fn remove_tenant<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, ()> {
+    async fn remove_tenant(&self, _: &DatabaseName) -> StoreResult<()> {
         unavailable()
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use tidegate_identity::{
     Accounts, Email, ExternalIdentity, GroupLock, IdentityProviders, LoginState, Mailer,
-    OutboundFuture, ProviderName, RoleAdmin, RoleFuture, User,
+    OutboundResult, ProviderName, RoleAdmin, RoleResult, User,
 };
 
 use crate::fixture::{Api, eventually};
@@ -13,10 +14,11 @@ use crate::fixture::{Api, eventually};
 #[derive(Clone, Default)]
 pub(crate) struct Mailbox(Arc<Mutex<Vec<Email>>>);
 
+#[async_trait]
 impl Mailer for Mailbox {
-    fn send<'a>(&'a self, message: &'a Email) -> OutboundFuture<'a, ()> {
+    async fn send(&self, message: &Email) -> OutboundResult<()> {
         self.0.lock().unwrap().push(message.clone());
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 }
 
@@ -39,34 +41,29 @@ impl Mailbox {
 /// sign in.
 pub(crate) struct TestProviders(Vec<ProviderName>);
 
+#[async_trait]
 impl IdentityProviders for TestProviders {
     fn names(&self) -> &[ProviderName] {
         &self.0
     }
 
-    fn begin<'a>(
-        &'a self,
-        id: &'a str,
-        login: &'a LoginState,
-    ) -> OutboundFuture<'a, Option<String>> {
+    async fn begin(&self, id: &str, login: &LoginState) -> OutboundResult<Option<String>> {
         let known = self.0.iter().any(|name| name.id == id);
         let address = format!("https://{id}.example/authorize?state={}", login.state);
-        Box::pin(async move { Ok(known.then_some(address)) })
+        Ok(known.then_some(address))
     }
 
-    fn complete<'a>(
-        &'a self,
-        id: &'a str,
-        code: &'a str,
-        _: &'a LoginState,
-    ) -> OutboundFuture<'a, ExternalIdentity> {
-        Box::pin(async move {
-            Ok(ExternalIdentity {
-                issuer: format!("https://{id}.example"),
-                subject: code.to_owned(),
-                verified_email: Some(format!("{}@example.com", code.replace('@', "."))),
-                name: Some(code.to_owned()),
-            })
+    async fn complete(
+        &self,
+        id: &str,
+        code: &str,
+        _: &LoginState,
+    ) -> OutboundResult<ExternalIdentity> {
+        Ok(ExternalIdentity {
+            issuer: format!("https://{id}.example"),
+            subject: code.to_owned(),
+            verified_email: Some(format!("{}@example.com", code.replace('@', "."))),
+            name: Some(code.to_owned()),
         })
     }
 }
@@ -74,41 +71,40 @@ impl IdentityProviders for TestProviders {
 /// Roles whose changes always succeed.
 struct Roles;
 
+#[async_trait]
 impl RoleAdmin for Roles {
     /// Lets other requests go on first, as PostgreSQL does.
-    fn create_role<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(async {
-            tokio::task::yield_now().await;
-            Ok(())
-        })
+    async fn create_role(&self, _: &User) -> RoleResult<()> {
+        tokio::task::yield_now().await;
+        Ok(())
     }
 
-    fn lock_groups<'a>(&'a self, _: &'a str) -> RoleFuture<'a, GroupLock> {
-        Box::pin(async { Ok(Box::new(()) as GroupLock) })
+    async fn lock_groups(&self, _: &str) -> RoleResult<GroupLock> {
+        Ok(Box::new(()))
     }
 
-    fn set_groups<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn set_groups(&self, _: &User) -> RoleResult<()> {
+        Ok(())
     }
 
-    fn provide_group<'a>(&'a self, _: &'a str, _: &'a str) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn provide_group(&self, _: &str, _: &str) -> RoleResult<()> {
+        Ok(())
     }
 
-    fn limit_role<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn limit_role(&self, _: &User) -> RoleResult<()> {
+        Ok(())
     }
 
-    fn set_claims<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn set_claims(&self, _: &User) -> RoleResult<()> {
+        Ok(())
     }
 
-    fn check_drop_role<'a>(&'a self, _: &'a User, _: &'a str, _: bool) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn check_drop_role(&self, _: &User, _: &str, _: bool) -> RoleResult<()> {
+        Ok(())
     }
 
-    fn drop_role<'a>(&'a self, _: &'a User, _: &'a str, _: bool) -> RoleFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
+    async fn drop_role(&self, _: &User, _: &str, _: bool) -> RoleResult<()> {
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tidegate_values::{Column, RawRow, RowWriter};
 
 use crate::error::{Error, Result};
-use crate::executor::{BoxFuture, Completion, Flow, RowSink};
+use crate::executor::{Completion, Flow, RowSink};
 
 /// A sink that collects a whole result, up to a limit.
 #[derive(Debug)]
@@ -55,9 +55,5 @@ impl RowSink for Buffer {
         self.writer.row(row, &mut self.bytes)?;
         self.check()?;
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }

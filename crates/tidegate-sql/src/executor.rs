@@ -285,7 +285,9 @@ pub trait RowSink: Send {
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow>;
 
     /// Waits until the sink can accept the next row. Called after [`Flow::Wait`].
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>>;
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Called by [`Executor::pipeline`] after all rows of a statement, and before the sink of the
     /// next statement is called.

@@ -7,6 +7,7 @@ pub mod executor;
 pub mod principal;
 pub mod request;
 pub mod statement;
+mod text_rows;
 mod wal_position;
 
 pub use buffer::Buffer;
@@ -22,4 +23,5 @@ pub use principal::{
 };
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};
+pub use text_rows::TextRows;
 pub use wal_position::{InvalidWalPosition, ReadFrom, WalPosition};

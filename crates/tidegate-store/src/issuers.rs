@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_identity::{StoreError, StoreFuture};
+use async_trait::async_trait;
+use tidegate_identity::StoreResult;
 use tidegate_issuers::{ExternalIssuerStore, IssuerRecord, NamedRole};
 use tidegate_sql::Executor;
 
@@ -72,11 +73,6 @@ impl PgIssuerStore {
         }
     }
 
-    async fn version(&self) -> Result<String> {
-        let version = self.database.row(&VERSION, &[], row::string).await?;
-        version.ok_or_else(|| Error::failed("a version was expected"))
-    }
-
     /// The issuers that `query` selects, without those whose settings this release cannot read.
     async fn readable(
         &self,
@@ -86,8 +82,35 @@ impl PgIssuerStore {
         let records = self.database.rows(query, values, read).await?;
         Ok(records.into_iter().flatten().collect())
     }
+}
 
-    async fn insert(&self, record: &IssuerRecord) -> Result<bool> {
+impl fmt::Debug for PgIssuerStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PgIssuerStore")
+    }
+}
+
+#[async_trait]
+impl ExternalIssuerStore for PgIssuerStore {
+    async fn issuers_version(&self) -> StoreResult<String> {
+        let version = self.database.row(&VERSION, &[], row::string).await?;
+        Ok(version.ok_or_else(|| Error::failed("a version was expected"))?)
+    }
+
+    async fn all_issuers(&self) -> StoreResult<Vec<IssuerRecord>> {
+        Ok(self.readable(&ALL, &[]).await?)
+    }
+
+    async fn issuers(&self, database: &str) -> StoreResult<Vec<IssuerRecord>> {
+        Ok(self.readable(&LIST, &[&database]).await?)
+    }
+
+    async fn issuer_names(&self, database: &str) -> StoreResult<Vec<String>> {
+        let values: [Argument<'_>; 1] = [&database];
+        Ok(self.database.rows(&NAMES, &values, row::string).await?)
+    }
+
+    async fn insert_issuer(&self, record: &IssuerRecord) -> StoreResult<bool> {
         let settings = serde_json::to_string(&record.settings).map_err(Error::failed)?;
         let values: [Argument<'_>; 4] = [
             &record.database,
@@ -99,7 +122,7 @@ impl PgIssuerStore {
         Ok(added == Some(1))
     }
 
-    async fn update(&self, read: &IssuerRecord, record: &IssuerRecord) -> Result<bool> {
+    async fn update_issuer(&self, read: &IssuerRecord, record: &IssuerRecord) -> StoreResult<bool> {
         let before = serde_json::to_string(&read.settings).map_err(Error::failed)?;
         let after = serde_json::to_string(&record.settings).map_err(Error::failed)?;
         let values: [Argument<'_>; 4] = [&after, &record.database, &record.name, &before];
@@ -107,68 +130,16 @@ impl PgIssuerStore {
         Ok(changed == Some(1))
     }
 
-    async fn delete(&self, database: &str, name: &str) -> Result<bool> {
+    async fn delete_issuer(&self, database: &str, name: &str) -> StoreResult<bool> {
         let values: [Argument<'_>; 2] = [&database, &name];
         let gone = self.database.row(&DELETE, &values, row::count).await?;
         Ok(gone == Some(1))
     }
 
-    async fn named(&self, database: &str, names: &[String]) -> Result<Option<NamedRole>> {
+    async fn named_role(&self, database: &str, names: &[String]) -> StoreResult<Option<NamedRole>> {
         let names = serde_json::to_string(names).map_err(Error::failed)?;
         let values: [Argument<'_>; 2] = [&names, &database];
-        self.database.row(&NAMED, &values, read_named).await
-    }
-}
-
-impl fmt::Debug for PgIssuerStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PgIssuerStore")
-    }
-}
-
-fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
-    Box::pin(async move { work.await.map_err(StoreError::from) })
-}
-
-impl ExternalIssuerStore for PgIssuerStore {
-    fn issuers_version(&self) -> StoreFuture<'_, String> {
-        step(self.version())
-    }
-
-    fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>> {
-        step(self.readable(&ALL, &[]))
-    }
-
-    fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>> {
-        step(async move { self.readable(&LIST, &[&database]).await })
-    }
-
-    fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
-        step(async move { self.database.rows(&NAMES, &[&database], row::string).await })
-    }
-
-    fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool> {
-        step(self.insert(record))
-    }
-
-    fn update_issuer<'a>(
-        &'a self,
-        read: &'a IssuerRecord,
-        record: &'a IssuerRecord,
-    ) -> StoreFuture<'a, bool> {
-        step(self.update(read, record))
-    }
-
-    fn delete_issuer<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
-        step(self.delete(database, name))
-    }
-
-    fn named_role<'a>(
-        &'a self,
-        database: &'a str,
-        names: &'a [String],
-    ) -> StoreFuture<'a, Option<NamedRole>> {
-        step(self.named(database, names))
+        Ok(self.database.row(&NAMED, &values, read_named).await?)
     }
 }
 

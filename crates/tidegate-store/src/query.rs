@@ -53,14 +53,7 @@ pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<
             values.len()
         )));
     }
-    Ok(BoundStatement {
-        statement,
-        hints: vec![None; count],
-        formats: vec![None; count],
-        sets: vec![values],
-        listed: false,
-        places: Vec::new(),
-    })
+    Ok(BoundStatement::with_values(statement, values))
 }
 
 /// A value for a placeholder.

@@ -3,7 +3,7 @@
 use std::str;
 
 use tidegate_identity::Timestamp;
-use tidegate_sql::{BoxFuture, Error as SqlError, Flow, Result as SqlResult, RowSink};
+use tidegate_sql::{Error as SqlError, Flow, Result as SqlResult, RowSink};
 use tidegate_values::{Column, RawRow, WireFormat};
 
 use crate::error::{Error, Result};
@@ -159,9 +159,5 @@ impl<T: Send> RowSink for RowCollector<T> {
         let found = (self.read)(&mut record).map_err(SqlError::internal)?;
         self.found.push(found);
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, SqlResult<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }

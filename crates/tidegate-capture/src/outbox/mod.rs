@@ -28,12 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
 };
 use tidegate_postgres::Credentials;
-use tidegate_sql::{BoxFuture, DatabaseName};
+use tidegate_sql::DatabaseName;
 use tidegate_wire::Config;
 
 use crate::capture_session::{CaptureSession, Logins};
@@ -138,60 +139,45 @@ impl fmt::Debug for Outbox {
     }
 }
 
+#[async_trait]
 impl ChangeLog for Outbox {
-    fn open<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn open(
+        &self,
+        database: &DatabaseName,
         start: LogStart,
-    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
-        Box::pin(async move {
-            let stream = open::open(&self.shared, database, start).await?;
-            Ok(Box::new(stream) as Box<dyn LogStream>)
-        })
+    ) -> LogResult<Box<dyn LogStream>> {
+        let stream = open::open(&self.shared, database, start).await?;
+        Ok(Box::new(stream))
     }
 
-    fn capture<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        demand: &'a Demand,
-    ) -> BoxFuture<'a, LogResult<Captured>> {
-        Box::pin(capture::capture(&self.shared, database, demand))
+    async fn capture(&self, database: &DatabaseName, demand: &Demand) -> LogResult<Captured> {
+        capture::capture(&self.shared, database, demand).await
     }
 
-    fn partitions<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn partitions(
+        &self,
+        database: &DatabaseName,
         relation: u32,
-        reported: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        Box::pin(async move {
-            let admin = CaptureSession::admin(&self.shared.logins, database).await?;
-            admin.check(&partitions::Table, relation, reported).await
-        })
+        reported: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
+        let admin = CaptureSession::admin(&self.shared.logins, database).await?;
+        admin.check(&partitions::Table, relation, reported).await
     }
 
     fn health_query(&self) -> &'static str {
         health::HEALTH_QUERY
     }
 
-    fn release<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        kept: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(release::release(&self.shared, database, kept))
+    async fn release(&self, database: &DatabaseName, kept: &[u32]) -> LogResult<()> {
+        release::release(&self.shared, database, kept).await
     }
 
-    fn retain<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        keep: LogPosition,
-    ) -> BoxFuture<'a, LogResult<LogPosition>> {
-        Box::pin(retain::retain(&self.shared, database, keep))
+    async fn retain(&self, database: &DatabaseName, keep: LogPosition) -> LogResult<LogPosition> {
+        retain::retain(&self.shared, database, keep).await
     }
 
-    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(release::abandon(&self.shared, database))
+    async fn abandon(&self, database: &DatabaseName) -> LogResult<()> {
+        release::abandon(&self.shared, database).await
     }
 }
 

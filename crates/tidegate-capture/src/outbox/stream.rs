@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tidegate_changelog::{Lineage, LogError, LogMessage, LogPosition, LogResult, LogStream};
-use tidegate_sql::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -90,6 +90,7 @@ async fn run(
     }
 }
 
+#[async_trait]
 impl LogStream for Stream {
     fn lineage(&self) -> &Lineage {
         &self.lineage
@@ -99,13 +100,11 @@ impl LogStream for Stream {
         self.start
     }
 
-    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(async move {
-            let page = self.pages.recv().await;
-            let ended = || LogError::Unavailable("reading the outbox ended".into());
-            batch.append(&mut page.ok_or_else(ended)??);
-            Ok(())
-        })
+    async fn next(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let page = self.pages.recv().await;
+        let ended = || LogError::Unavailable("reading the outbox ended".into());
+        batch.append(&mut page.ok_or_else(ended)??);
+        Ok(())
     }
 
     fn confirm(&mut self, position: LogPosition) {

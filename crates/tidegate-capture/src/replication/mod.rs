@@ -33,13 +33,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream, SharedLog,
 };
 use tidegate_postgres::Credentials;
 use tidegate_service::KeptConnection;
-use tidegate_sql::{BoxFuture, DatabaseName};
+use tidegate_sql::DatabaseName;
 use tidegate_wire::Config;
 use tokio::time::Instant;
 
@@ -174,85 +175,60 @@ impl fmt::Debug for Replication {
     }
 }
 
+#[async_trait]
 impl ChangeLog for Replication {
-    fn open<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn open(
+        &self,
+        database: &DatabaseName,
         start: LogStart,
-    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
-        Box::pin(async move {
-            let stream = slot::open(&self.shared, database, start).await?;
-            Ok(Box::new(stream) as Box<dyn LogStream>)
-        })
+    ) -> LogResult<Box<dyn LogStream>> {
+        let stream = slot::open(&self.shared, database, start).await?;
+        Ok(Box::new(stream))
     }
 
-    fn capture<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        demand: &'a Demand,
-    ) -> BoxFuture<'a, LogResult<Captured>> {
-        Box::pin(capture::capture(&self.shared, database, demand))
+    async fn capture(&self, database: &DatabaseName, demand: &Demand) -> LogResult<Captured> {
+        capture::capture(&self.shared, database, demand).await
     }
 
-    fn partitions<'a>(
-        &'a self,
-        database: &'a DatabaseName,
+    async fn partitions(
+        &self,
+        database: &DatabaseName,
         relation: u32,
-        reported: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        Box::pin(partitions::check(
-            &self.shared,
-            (database, relation),
-            reported,
-        ))
+        reported: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
+        partitions::check(&self.shared, (database, relation), reported).await
     }
 
     fn health_query(&self) -> &'static str {
         health::HEALTH_QUERY
     }
 
-    fn release<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        kept: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(release::release(&self.shared, database, kept))
+    async fn release(&self, database: &DatabaseName, kept: &[u32]) -> LogResult<()> {
+        release::release(&self.shared, database, kept).await
     }
 
-    fn retain<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        keep: LogPosition,
-    ) -> BoxFuture<'a, LogResult<LogPosition>> {
-        Box::pin(slot::retain(&self.shared, database, keep))
+    async fn retain(&self, database: &DatabaseName, keep: LogPosition) -> LogResult<LogPosition> {
+        slot::retain(&self.shared, database, keep).await
     }
 
-    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(slot::abandon(&self.shared, database))
+    async fn abandon(&self, database: &DatabaseName) -> LogResult<()> {
+        slot::abandon(&self.shared, database).await
     }
 }
 
+#[async_trait]
 impl SharedLog for Replication {
-    fn open_reader<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-    ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>> {
-        Box::pin(async move {
-            let stream = reader::open(&self.shared, database).await?;
-            Ok(stream.map(|stream| Box::new(stream) as Box<dyn LogStream>))
-        })
+    async fn open_reader(&self, database: &DatabaseName) -> LogResult<Option<Box<dyn LogStream>>> {
+        let stream = reader::open(&self.shared, database).await?;
+        Ok(stream.map(|stream| Box::new(stream) as Box<dyn LogStream>))
     }
 
-    fn close_reader<'a>(
-        &'a self,
-        database: &'a DatabaseName,
-        age: Duration,
-    ) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(reader::close(&self.shared, database, age))
+    async fn close_reader(&self, database: &DatabaseName, age: Duration) -> LogResult<()> {
+        reader::close(&self.shared, database, age).await
     }
 
-    fn end<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<LogPosition>> {
-        Box::pin(slot::end(&self.shared, database))
+    async fn end(&self, database: &DatabaseName) -> LogResult<LogPosition> {
+        slot::end(&self.shared, database).await
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::{BufMut, Bytes};
 use tidegate_changelog::{Lineage, LogError, LogMessage, LogPosition, LogResult, LogStream};
-use tidegate_sql::BoxFuture;
 use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::server_error::ServerError;
 use tidegate_wire::tag;
@@ -213,6 +213,7 @@ impl Stream {
     }
 }
 
+#[async_trait]
 impl LogStream for Stream {
     fn lineage(&self) -> &Lineage {
         &self.lineage
@@ -222,8 +223,8 @@ impl LogStream for Stream {
         self.start
     }
 
-    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
-        Box::pin(self.receive(batch))
+    async fn next(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        self.receive(batch).await
     }
 
     fn confirm(&mut self, position: LogPosition) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogPosition, LogResult, LogStart, LogStream,
 };
@@ -16,29 +17,22 @@ use crate::settings::FeedSettings;
 /// A change log and an executor whose methods must not be called.
 struct Unused;
 
+#[async_trait]
 impl ChangeLog for Unused {
-    fn open<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: LogStart,
-    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
+    async fn open(&self, _: &DatabaseName, _: LogStart) -> LogResult<Box<dyn LogStream>> {
         unreachable!()
     }
 
-    fn capture<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: &'a Demand,
-    ) -> BoxFuture<'a, LogResult<Captured>> {
+    async fn capture(&self, _: &DatabaseName, _: &Demand) -> LogResult<Captured> {
         unreachable!()
     }
 
-    fn partitions<'a>(
-        &'a self,
-        _: &'a DatabaseName,
+    async fn partitions(
+        &self,
+        _: &DatabaseName,
         _: u32,
-        _: &'a [u32],
-    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+        _: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
         unreachable!()
     }
 
@@ -46,19 +40,15 @@ impl ChangeLog for Unused {
         unreachable!()
     }
 
-    fn release<'a>(&'a self, _: &'a DatabaseName, _: &'a [u32]) -> BoxFuture<'a, LogResult<()>> {
+    async fn release(&self, _: &DatabaseName, _: &[u32]) -> LogResult<()> {
         unreachable!()
     }
 
-    fn retain<'a>(
-        &'a self,
-        _: &'a DatabaseName,
-        _: LogPosition,
-    ) -> BoxFuture<'a, LogResult<LogPosition>> {
+    async fn retain(&self, _: &DatabaseName, _: LogPosition) -> LogResult<LogPosition> {
         unreachable!()
     }
 
-    fn abandon<'a>(&'a self, _: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
+    async fn abandon(&self, _: &DatabaseName) -> LogResult<()> {
         unreachable!()
     }
 }

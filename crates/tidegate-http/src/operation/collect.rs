@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use tidegate_sql::{BoxFuture, Completion, Error, Flow, Result, RowSink};
+use tidegate_sql::{Completion, Error, Flow, Result, RowSink};
 use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use crate::app::App;
@@ -161,9 +161,5 @@ impl RowSink for Collector {
         self.writer.row(row, &mut self.pieces.open)?;
         self.pieces.close_full()?;
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }

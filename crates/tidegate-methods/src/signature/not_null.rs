@@ -14,10 +14,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::value::to_raw_value;
 use tidegate_sql::{
-    BoxFuture, DatabaseName, Description, Error, Executor, Flow, Params, Principal, QueryOptions,
-    Result, RowSink, Statement,
+    DatabaseName, Description, Error, Executor, Params, Principal, QueryOptions, Result, Statement,
+    TextRows,
 };
-use tidegate_values::{Column, RawRow};
 
 /// A table column: the OID of the table and the column's `attnum`, as in [`Column::origin`].
 pub type ColumnOrigin = (u32, i16);
@@ -67,15 +66,15 @@ impl NotNull {
         let params = Params::One(vec![(Cow::Borrowed("tables"), &*tables)]);
         let statement = LOOKUP.bind(&params, NO_TEXTS, NO_TEXTS)?;
         let principal = Principal::Catalog(database.clone());
-        let mut found = Found::default();
+        let mut rows = TextRows::default();
         executor
-            .query(&principal, &statement, options, &mut found)
+            .query(&principal, &statement, options, &mut rows)
             .await?;
-        Ok(candidates
-            .iter()
-            .filter(|origin| found.0.contains(*origin))
-            .copied()
-            .collect())
+        let found = rows.0.iter().map(|row| column_origin(row));
+        let found: Option<HashSet<_>> = found.collect();
+        let found = found.ok_or_else(|| Error::internal("the catalog's answer is no column"))?;
+        let is_found = |origin: &&ColumnOrigin| found.contains(*origin);
+        Ok(candidates.iter().filter(is_found).copied().collect())
     }
 
     /// Whether the table column is never NULL.
@@ -99,30 +98,10 @@ static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     Arc::new(statement.expect("the statement in not_null.sql can be read"))
 });
 
-/// A sink that collects the rows of [`LOOKUP`].
-#[derive(Default)]
-struct Found(HashSet<ColumnOrigin>);
-
-impl RowSink for Found {
-    fn columns(&mut self, _: &[Column]) -> Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        let text = row.values().next().flatten();
-        let text = text.and_then(|bytes| str::from_utf8(bytes).ok());
-        let origin = text.and_then(|text| {
-            let (table, column) = text.split_once(' ')?;
-            Some((table.parse().ok()?, column.parse().ok()?))
-        });
-        let origin = origin.ok_or_else(|| Error::internal("the catalog's answer is no column"))?;
-        self.0.insert(origin);
-        Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
+/// Parses a row of [`LOOKUP`].
+fn column_origin(row: &[String]) -> Option<ColumnOrigin> {
+    let (table, column) = row.first()?.split_once(' ')?;
+    Some((table.parse().ok()?, column.parse().ok()?))
 }
 
 /// Keywords, any of which may mean that the statement adds NULLs.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tidegate_sql::{BoundStatement, BoxFuture, DatabaseError, Flow, PipelineStep, RowSink};
+use tidegate_sql::{BoundStatement, DatabaseError, Flow, PipelineStep, RowSink};
 use tidegate_values::Values;
 use tidegate_values::{Column, RawRow};
 
@@ -329,10 +329,6 @@ impl RowSink for TreeSink<'_> {
             None => level.rows.push(&mut values)?,
         }
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, tidegate_sql::Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 

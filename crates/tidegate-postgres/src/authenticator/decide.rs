@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{DatabaseName, Executor, Mode, Principal, QueryOptions, Result, Transaction};
+use tidegate_sql::{
+    DatabaseName, Executor, Mode, Principal, QueryOptions, Result, TextRows, Transaction,
+};
 
 use super::Objection;
-use crate::purity::{TextRows, bind, statement, text_rows};
+use crate::purity::{bind, statement, text_rows};
 
 /// The time limit of each statement that a decision runs.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -7,4 +7,4 @@ mod unsafe_functions;
 mod untrusted_names;
 
 pub(crate) use cache::{DdlGuard, MentionCache, PurityCache};
-pub(crate) use query::{FINGERPRINT_SQL, TextRows, bind, statement, text_rows};
+pub(crate) use query::{FINGERPRINT_SQL, bind, statement, text_rows};

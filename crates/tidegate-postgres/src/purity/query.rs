@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, DatabaseName, Error, Executor, Flow, Principal, QueryOptions,
-    Result, RowSink, Statement,
+    BoundStatement, DatabaseName, Error, Executor, Principal, QueryOptions, Result, Statement,
+    TextRows,
 };
-use tidegate_values::{Column, Parameter, RawRow};
+use tidegate_values::Parameter;
 use tokio::time::Instant;
 
 /// Selects a text that changes whenever the rows of [`PurityQuery::definitions`] change. The query
@@ -32,14 +32,8 @@ pub(crate) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Resul
         let found = found.map(|(_, value)| Parameter::Text((*value).into()));
         found.ok_or_else(|| Error::internal(format!("no value for :{name}")))
     };
-    Ok(BoundStatement {
-        statement: statement.clone(),
-        hints: vec![None; names.len()],
-        formats: vec![None; names.len()],
-        sets: vec![names.iter().map(value).collect::<Result<_>>()?],
-        listed: false,
-        places: Vec::new(),
-    })
+    let values = names.iter().map(value).collect::<Result<_>>()?;
+    Ok(BoundStatement::with_values(statement.clone(), values))
 }
 
 /// A row of `definitions.sql`.
@@ -113,28 +107,4 @@ pub(crate) async fn text_rows(
     let mut text_rows = TextRows::default();
     service.query(who, bound, options, &mut text_rows).await?;
     Ok(text_rows.0)
-}
-
-/// Collects rows of text; NULL becomes an empty string.
-#[derive(Default)]
-pub(crate) struct TextRows(pub(crate) Vec<Vec<String>>);
-
-impl RowSink for TextRows {
-    fn columns(&mut self, _: &[Column]) -> Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        // A text value has the same bytes in both wire formats.
-        let text = |value: Option<&[u8]>| {
-            let text = std::str::from_utf8(value.unwrap_or_default());
-            text.map(str::to_owned).map_err(Error::internal)
-        };
-        self.0.push(row.values().map(text).collect::<Result<_>>()?);
-        Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tidegate_pool::Settings;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Commit, Completion, Error, Flow, Login, Mode, Pipeline,
-    PipelineError, PipelineStep, QueryOptions, RowSink,
+    Author, BoundStatement, Commit, Completion, Error, Flow, Login, Mode, Pipeline, PipelineError,
+    PipelineStep, QueryOptions, RowSink,
 };
 use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
@@ -132,10 +132,6 @@ impl RowSink for Refusing {
     fn row(&mut self, _: RawRow<'_>) -> Result<Flow, Error> {
         self.0 = self.0.checked_sub(1).ok_or(Error::ResultTooLarge(1))?;
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tidegate_oauth::Scope;
@@ -21,38 +20,28 @@ use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::{Permit, Pieces, parse_zone, rpc, stream};
 use tidegate_http::replica_reads;
 use tidegate_http::report::{self, Errors, Subject};
-use tidegate_http::request_body::{self, BodyError, RequestBody};
+use tidegate_http::request_body::{self, IncomingBody, RequestBody};
 
 /// Handles `POST /api/v4/call` and `POST /api/v4/rpc`.
-pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn call<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let caller = authenticate::caller(call.app, &call.head.headers, &[Scope::Methods]).await?;
     respond(call, &caller, false).await
 }
 
 /// Handles `POST /api/v4/call/dry`: PostgreSQL describes the statements without running them.
-pub(crate) async fn dry_run<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn dry_run<B: IncomingBody>(
+    call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let user = authenticate::user(call.app, &call.head.headers, Scope::Methods).await?;
     user.require_own_role()?;
     respond(call, &Caller::from(user), true).await
 }
 
-async fn respond<B>(
+async fn respond<B: IncomingBody>(
     call: Call<'_, B>,
     caller: &Caller,
     dry: bool,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Response<Body>, ApiError> {
     call.subject.login = caller.login().cloned();
     let asked = CallRequest::read(call.app, caller, call.head, call.body).await?;
     call.subject.keep_body(&asked.body.bytes);
@@ -87,11 +76,12 @@ struct CallRequest {
 }
 
 impl CallRequest {
-    async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<Self, ApiError>
-    where
-        B: http_body::Body<Data = Bytes> + Send + Unpin,
-        B::Error: Into<BodyError>,
-    {
+    async fn read<B: IncomingBody>(
+        app: &App,
+        caller: &Caller,
+        head: &Parts,
+        body: B,
+    ) -> Result<Self, ApiError> {
         let kind = ContentType::of(&head.headers);
         if !matches!(kind, Some(ContentType::Json | ContentType::JsonRpc)) {
             return Err(ApiError::unsupported_media_type(

@@ -1,6 +1,5 @@
 //! `/api/v4/clients`: the OAuth clients of a tenant, managed by its owner.
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,8 +14,7 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 const BASE: &str = "/api/v4/clients";
 const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \
@@ -68,8 +66,7 @@ impl ClientAdmin {
         let user = rest::user(call, Scope::Admin).await?;
         call.app.accounts().ok_or_else(absent)?;
         rest::require_owner(&user.claims)?;
-        let trusted = call.app.trusted_proxies();
-        let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+        let address = call.client_address();
         let directory = call.app.issuer().clients();
         Ok(Self {
             directory: directory.acting_as(user.claims.acting(), Some(address)),
@@ -88,11 +85,9 @@ impl ClientAdmin {
 }
 
 /// Handles `GET`, which lists the clients, and `POST`, which registers new clients.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn collection<B: IncomingBody>(
+    mut call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let admin = ClientAdmin::of(&mut call).await?;
     if call.head.method != Verb::POST {
         let clients = admin.directory.clients(&admin.database).await;
@@ -127,11 +122,10 @@ where
 }
 
 /// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the clients in the path.
-pub(crate) async fn members<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn members<B: IncomingBody>(
+    mut call: Call<'_, B>,
+    ids: &str,
+) -> Result<Response<Body>, ApiError> {
     let admin = ClientAdmin::of(&mut call).await?;
     let ids = rest::names(call.app, ids)?;
     let found = admin.find(&ids).await?;

@@ -30,17 +30,16 @@ use tidegate_http::operation::graphql::{LARGE, api, execute};
 use tidegate_http::percent;
 use tidegate_http::replica_reads;
 use tidegate_http::report::Errors;
-use tidegate_http::request_body::{self, BodyError, RequestBody};
+use tidegate_http::request_body::{self, IncomingBody, RequestBody};
 
 pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
 /// Handles `GET` and `POST /api/graphql/schema/{schema}`, including WebSocket handshakes.
-pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn serve<B: IncomingBody>(
+    call: Call<'_, B>,
+    schema: &str,
+) -> Result<Response<Body>, ApiError> {
     if tidegate_socket::is_handshake(&call.head.headers) {
         return tidegate_socket::upgrade(call.app, call.head, Some(schema));
     }
@@ -114,11 +113,12 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     Ok(response)
 }
 
-async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<RequestBody, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+async fn read<B: IncomingBody>(
+    app: &App,
+    caller: &Caller,
+    head: &Parts,
+    body: B,
+) -> Result<RequestBody, ApiError> {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
         return Err(ApiError::unsupported_media_type(
             "the body must be application/json",

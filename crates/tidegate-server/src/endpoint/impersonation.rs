@@ -9,7 +9,6 @@ use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
-use tidegate_http::forwarded;
 
 /// Issues the token. The request needs no body.
 pub(crate) async fn token<B>(
@@ -17,12 +16,9 @@ pub(crate) async fn token<B>(
     name: &str,
 ) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
-    let Call {
-        app, peer, head, ..
-    } = call;
-    rest::require_encrypted(app, peer, head)?;
-    let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
-    let issuer = app.issuer();
+    rest::require_encrypted(call.app, call.peer, call.head)?;
+    let address = call.client_address();
+    let issuer = call.app.issuer();
     let token = issuer.impersonate(&owner.claims, name, Some(address)).await;
     let token = token.map_err(|error| rest::naming(error, "user", name))?;
     let mut response = json(token.to_json(), NO_STORE);

@@ -1,6 +1,5 @@
 //! `/api/v4/issuers`: the external issuers whose tokens a tenant accepts, managed by its owner.
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -16,8 +15,7 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 const BASE: &str = "/api/v4/issuers";
 const MEMBERS: &str = "name, issuer, jwks_url, audience, audience_claim, algorithms, user_claim, \
@@ -54,8 +52,7 @@ impl IssuerAdmin {
         let user = rest::user(call, Scope::Admin).await?;
         let directory = call.app.external_issuers().ok_or_else(absent)?;
         rest::require_owner(&user.claims)?;
-        let trusted = call.app.trusted_proxies();
-        let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+        let address = call.client_address();
         Ok(Self {
             directory: directory.acting_as(user.claims.acting(), Some(address)),
             database: user.claims.database.clone(),
@@ -98,11 +95,9 @@ struct NewIssuer {
 }
 
 /// Handles `GET`, which lists the issuers, and `POST`, which adds new issuers.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn collection<B: IncomingBody>(
+    mut call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let admin = IssuerAdmin::of(&mut call).await?;
     if call.head.method != Verb::POST {
         let issuers = admin.directory.list(&admin.database).await;
@@ -123,14 +118,10 @@ where
 }
 
 /// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the issuers in the path.
-pub(crate) async fn members<B>(
+pub(crate) async fn members<B: IncomingBody>(
     mut call: Call<'_, B>,
     names: &str,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Response<Body>, ApiError> {
     let admin = IssuerAdmin::of(&mut call).await?;
     let names = rest::names(call.app, names)?;
     match call.head.method {

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::request::Parts;
 use http::{HeaderValue, Method as Verb, Response, StatusCode};
@@ -22,15 +21,13 @@ use tidegate_http::call::{Call, json, no_content};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
-use tidegate_http::request_body::{self, BodyError, RequestBody};
+use tidegate_http::request_body::{self, IncomingBody, RequestBody};
 
 /// Handles `GET /api/v4/methods`, which lists the methods by name, and `POST`, which defines new
 /// methods.
-pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn collection<B: IncomingBody>(
+    call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let needed = needed_scope(&call.head.method);
     let user = user(call.app, call.head, call.subject, needed).await?;
     if call.head.method == Verb::POST {
@@ -42,11 +39,10 @@ where
 }
 
 /// Handles `/api/v4/methods/a,b`, which shows, changes or drops the methods in the path.
-pub(crate) async fn members<B>(call: Call<'_, B>, names: &str) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn members<B: IncomingBody>(
+    call: Call<'_, B>,
+    names: &str,
+) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, body, ..
     } = call;
@@ -161,11 +157,12 @@ fn limits(app: &App) -> Limits {
     }
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B, user: &User) -> Result<RequestBody, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+async fn read<B: IncomingBody>(
+    app: &App,
+    head: &Parts,
+    body: B,
+    user: &User,
+) -> Result<RequestBody, ApiError> {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
         return Err(ApiError::unsupported_media_type(
             "the body must be application/json",

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
 use tidegate_identity::Error as IdentityError;
@@ -17,7 +16,7 @@ use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_http::{forwarded, request_body};
 
 /// The timeout for a response, including the wait for a hashing thread.
@@ -33,21 +32,13 @@ struct OauthRequest {
 }
 
 /// Handles `POST /api/v4/oauth` (RFC 6749, section 3.2).
-pub(crate) async fn token<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn token<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tokens = respond(call, TokenRequest::parse, Issuer::token).await?;
     Ok(uncached(tokens.to_json()))
 }
 
 /// Handles `POST /api/v4/oauth/guest`, which issues a token of the default user.
-pub(crate) async fn guest<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn guest<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tokens = respond(call, GuestRequest::parse, Issuer::guest).await?;
     let mut response = uncached(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
@@ -55,11 +46,7 @@ where
 }
 
 /// Handles `POST /api/v4/oauth/device`, which issues codes to a device (RFC 8628, section 3.1).
-pub(crate) async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn device<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let codes = respond(call, DeviceRequest::parse, |issuer, request, address| {
         issuer.authorize_device(request, address, "/device")
     });
@@ -67,21 +54,15 @@ where
 }
 
 /// Handles `POST /api/v4/oauth/revoke` (RFC 7009).
-pub(crate) async fn revoke<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn revoke<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     respond(call, TokenManagementRequest::parse, Issuer::revoke).await?;
     Ok(uncached("{}".to_owned()))
 }
 
 /// Handles `POST /api/v4/oauth/introspect` (RFC 7662).
-pub(crate) async fn introspect<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn introspect<B: IncomingBody>(
+    call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let reported = respond(call, TokenManagementRequest::parse, Issuer::introspect).await?;
     Ok(uncached(reported.to_json()))
 }
@@ -94,8 +75,7 @@ async fn respond<'a, B, Q, T, F>(
     ask: impl FnOnce(&'a Issuer, Q, Option<IpAddr>) -> F,
 ) -> Result<T, ApiError>
 where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
+    B: IncomingBody,
     F: Future<Output = Result<T, Error>>,
 {
     let issuer = call.app.issuer();
@@ -110,11 +90,7 @@ where
     response.unwrap_or(Err(busy.into())).map_err(refused)
 }
 
-async fn read<B>(call: Call<'_, B>) -> Result<OauthRequest, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+async fn read<B: IncomingBody>(call: Call<'_, B>) -> Result<OauthRequest, ApiError> {
     let Call {
         app,
         peer,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,8 +16,7 @@ use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 /// The privileges of a sub-user in a response.
 #[derive(Serialize)]
@@ -38,15 +36,11 @@ struct RequestedAccess<'u> {
 
 /// Handles `GET`, which shows the privileges of each sub-user as PostgreSQL reports them, and
 /// `PATCH`, which grants and revokes them.
-pub(crate) async fn of_table<B>(
+pub(crate) async fn of_table<B: IncomingBody>(
     mut call: Call<'_, B>,
     schema: &str,
     table: &str,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let database = &owner.login.database;
@@ -63,18 +57,13 @@ where
     show(call.app, table, &users, &options(call.app)).await
 }
 
-async fn change<B>(
+async fn change<B: IncomingBody>(
     call: Call<'_, B>,
     owner: &User,
     table: TableName<'_>,
     users: &[Record],
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
-    let trusted = call.app.trusted_proxies();
-    let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+) -> Result<Response<Body>, ApiError> {
+    let address = call.client_address();
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::at_index(failure, listed, index);

@@ -18,7 +18,7 @@ use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::forwarded::{self, Peer};
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_http::{percent, request_body};
 
 pub(crate) use members::{ObjectMembers, each};
@@ -113,16 +113,12 @@ pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(
 ///
 /// 415 if `Content-Type` is not JSON. 400 if the body is not valid JSON or has another form, or if
 /// the array is empty or too long. Also the errors of [`request_body::read`].
-pub(crate) async fn objects<B>(
+pub(crate) async fn objects<B: IncomingBody>(
     app: &App,
     head: &Parts,
     body: B,
     subject: &Subject,
-) -> Result<Objects, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Objects, ApiError> {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
         return Err(ApiError::unsupported_media_type(
             "the body must be application/json",
@@ -177,16 +173,12 @@ pub(crate) fn at_index(failure: ApiError, listed: bool, index: usize) -> ApiErro
 }
 
 /// Reads a body that must be one object.
-pub(crate) async fn object_of<B>(
+pub(crate) async fn object_of<B: IncomingBody>(
     app: &App,
     head: &Parts,
     body: B,
     subject: &Subject,
-) -> Result<ObjectMembers, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<ObjectMembers, ApiError> {
     let mut read = objects(app, head, body, subject).await?;
     match read.objects.pop() {
         Some(object) if !read.listed => Ok(ObjectMembers::new(object)),

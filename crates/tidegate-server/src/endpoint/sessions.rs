@@ -10,7 +10,6 @@ use super::rest;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
 
 #[derive(Serialize)]
 struct SessionView<'a> {
@@ -56,14 +55,11 @@ fn shown(session: &Session, current: SessionId) -> SessionView<'_> {
 /// Handles `DELETE`, which ends the sessions in the path.
 pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
-    let Call {
-        app, peer, head, ..
-    } = call;
+    let (app, address) = (call.app, call.client_address());
     let names = rest::names(app, ids)?;
     let missing = || ApiError::not_found("there is no such session");
     let parse = |name: &&str| SessionId::parse(name).ok_or_else(missing);
     let ids = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
     let issuer = app.issuer();
     let ended = issuer
         .end_sessions(&caller.claims, &ids, Some(address))

@@ -1,6 +1,5 @@
 //! The SQL endpoints: `/api/v4/sql` and its paths with a database or schema.
 
-use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
@@ -16,21 +15,17 @@ use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::sql::{many, one, statement_limits};
 use tidegate_http::operation::{Access, BoundRequest, stream};
 use tidegate_http::report::Context;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use tidegate_http::{authenticate, percent, request_body};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// Handles `POST /api/v4/sql`. With a database in the path, the statement runs as the default user
 /// of that database. Without a database in the path, the body may also define methods.
-pub(crate) async fn post<B>(
+pub(crate) async fn post<B: IncomingBody>(
     call: Call<'_, B>,
     database: Option<&str>,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Response<Body>, ApiError> {
     let Call {
         app,
         head,

@@ -1,6 +1,5 @@
 //! The endpoint `/api/v4/tenant`: the settings of the owner's tenant.
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use tidegate_identity::AnonymousSql;
@@ -10,8 +9,7 @@ use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 #[derive(Serialize)]
 struct TenantView<'a> {
@@ -21,11 +19,9 @@ struct TenantView<'a> {
 }
 
 /// Handles `GET`, which shows the settings, and `PATCH`, which changes the settings in the body.
-pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn settings<B: IncomingBody>(
+    mut call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let (app, database) = (call.app, &*owner.claims.database);
@@ -41,8 +37,7 @@ where
             impersonation: impersonation.map_err(ApiError::from_accounts)?,
         });
     }
-    let trusted = app.trusted_proxies();
-    let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+    let address = call.client_address();
     let mut members = rest::object_of(app, call.head, call.body, call.subject).await?;
     let wanted = members.text("anonymous_sql")?;
     let impersonation = members.flag("impersonation")?;

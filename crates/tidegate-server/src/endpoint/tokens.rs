@@ -1,7 +1,6 @@
 //! `/api/v4/tokens`: personal access tokens. A user creates, lists and revokes its own tokens. The
 //! owner of the tenant also lists and revokes the tokens of its users.
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use tidegate_identity::{SessionId, Timestamp};
@@ -11,8 +10,7 @@ use super::rest::{self, Links, ObjectMembers};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 
 const BASE: &str = "/api/v4/tokens";
 const MEMBERS: &str = "name, expires_at, scopes";
@@ -41,11 +39,9 @@ struct Created<'a> {
 
 /// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see;
 /// `?user=` selects the tokens of one user. `POST` creates a token.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn collection<B: IncomingBody>(
+    mut call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
     let issuer = call.app.issuer();
     if call.head.method != Verb::POST {
@@ -56,8 +52,7 @@ where
         return rest::shown(&found.iter().map(shown).collect::<Vec<_>>());
     }
     rest::require_encrypted(call.app, call.peer, call.head)?;
-    let trusted = call.app.trusted_proxies();
-    let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+    let address = call.client_address();
     let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
     let new = read(members)?;
     let created = issuer.create_personal_token(&caller.claims, new, Some(address));
@@ -80,14 +75,11 @@ pub(crate) async fn revoke<B>(
     ids: &str,
 ) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
-    let Call {
-        app, peer, head, ..
-    } = call;
+    let (app, address) = (call.app, call.client_address());
     let missing = || ApiError::not_found("there is no such token");
     let names = rest::names(app, ids)?;
     let parse = |name: &&str| SessionId::parse(name).ok_or_else(missing);
     let ids = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
     let revoked = app
         .issuer()
         .revoke_personal_tokens(&caller.claims, &ids, Some(address));

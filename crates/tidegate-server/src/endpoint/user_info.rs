@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response};
 use tidegate_oauth::Parameters;
@@ -15,7 +14,7 @@ use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
-use tidegate_http::request_body::{self, BodyError};
+use tidegate_http::request_body::{self, IncomingBody};
 
 /// Handles `GET` and `POST /api/v4/oauth/userinfo`. The token is in `Authorization`. In a `POST`,
 /// the token may be in the field `access_token` of a form instead (RFC 6750, section 2.2).
@@ -24,11 +23,9 @@ use tidegate_http::request_body::{self, BodyError};
 ///
 /// 401 without a valid token, 403 for a token without the scope `openid`, 400 for two tokens or an
 /// invalid form. Also the errors of [`request_body::read`].
-pub(crate) async fn user_info<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn user_info<B: IncomingBody>(
+    call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let Call {
         app,
         head,
@@ -62,16 +59,12 @@ where
 }
 
 /// The token in a form; `None` if the body is not a form or has no token.
-async fn form_token<B>(
+async fn form_token<B: IncomingBody>(
     app: &App,
     head: &Parts,
     body: B,
     body_limit: u64,
-) -> Result<Option<String>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Option<String>, ApiError> {
     if ContentType::of(&head.headers) != Some(ContentType::Form) {
         return Ok(None);
     }

@@ -6,7 +6,6 @@ mod credentials;
 mod page;
 mod view;
 
-use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use tidegate_identity::{Accounts, User as Record, UserKey};
 
@@ -18,8 +17,7 @@ use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
-use tidegate_http::forwarded;
-use tidegate_http::request_body::BodyError;
+use tidegate_http::request_body::IncomingBody;
 use view::UserView;
 
 const BASE: &str = "/api/v4/users";
@@ -36,8 +34,7 @@ impl UserAdmin {
     async fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
         let user = rest::user(call, Scope::Admin).await?;
         let accounts = call.app.accounts().ok_or_else(absent)?;
-        let trusted = call.app.trusted_proxies();
-        let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+        let address = call.client_address();
         Ok(Self {
             accounts: accounts.acting_as(user.claims.acting(), Some(address)),
             user,
@@ -91,11 +88,9 @@ impl UserAdmin {
 }
 
 /// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates users.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+pub(crate) async fn collection<B: IncomingBody>(
+    mut call: Call<'_, B>,
+) -> Result<Response<Body>, ApiError> {
     let admin = UserAdmin::of(&mut call).await?;
     if call.head.method != Verb::POST {
         return page::list(&admin, call.head).await;
@@ -119,14 +114,10 @@ where
 }
 
 /// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the users in the path.
-pub(crate) async fn members<B>(
+pub(crate) async fn members<B: IncomingBody>(
     mut call: Call<'_, B>,
     names: &str,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
+) -> Result<Response<Body>, ApiError> {
     let admin = UserAdmin::of(&mut call).await?;
     let names = rest::names(call.app, names)?;
     match call.head.method {

@@ -28,7 +28,7 @@ use crate::stack;
 use tidegate_http::app::App;
 use tidegate_http::body::{Body, Watcher};
 use tidegate_http::forwarded::Peer;
-use tidegate_http::request_body::{BodyError, discard};
+use tidegate_http::request_body::{IncomingBody, discard};
 use tidegate_socket::Handoff;
 
 /// The interval at which the connection is checked while a client waits for a response. The check
@@ -187,11 +187,7 @@ fn split<B>(request: Request<B>) -> (Request<TrackedBody<B>>, Option<UnreadBody<
     (request.map(received), unread_body)
 }
 
-impl<B> UnreadBody<B>
-where
-    B: http_body::Body<Data = Bytes> + Unpin,
-    B::Error: Into<BodyError>,
-{
+impl<B: IncomingBody> UnreadBody<B> {
     /// Reads and discards a short rest. If the rest is longer, makes the response announce that the
     /// connection will be closed.
     async fn discard_or_close<T>(self, response: &mut Response<T>) {

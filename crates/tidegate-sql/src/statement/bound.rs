@@ -97,6 +97,18 @@ impl BoundStatement {
         statement.bind(&Params::default(), NONE, NONE)
     }
 
+    /// Gives each placeholder a value, in the order of [`Statement::placeholders`], to run once.
+    pub fn with_values(statement: Arc<Statement>, values: Vec<Parameter>) -> Self {
+        Self {
+            statement,
+            hints: vec![None; values.len()],
+            formats: vec![None; values.len()],
+            sets: vec![values],
+            listed: false,
+            places: Vec::new(),
+        }
+    }
+
     /// Sets the time zone for formatted texts without a time zone. The default is UTC.
     pub fn in_zone(mut self, zone: &Zone) -> Self {
         for format in self.formats.iter_mut().flatten() {

@@ -5,13 +5,14 @@ mod write;
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
+use async_trait::async_trait;
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreResult};
 use tidegate_methods::{
     MethodName, MethodStore, Record, Signature, StoreError, Versioned, WriteOutcome,
 };
 use tidegate_sql::{DatabaseName, Executor};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::query::{Argument, Database, Query};
 use crate::row::{boolean, nothing};
 
@@ -60,41 +61,6 @@ impl PgMethodStore {
             database: Database::new(executor),
         }
     }
-
-    async fn find(&self, tenant: &DatabaseName, names: &[MethodName]) -> Result<Vec<Record>> {
-        let names = row::names(names)?;
-        let values: [Argument<'_>; 2] = [&tenant.as_str(), &names];
-        self.database.rows(&GET, &values, row::read).await
-    }
-
-    async fn all(&self, tenant: &DatabaseName) -> Result<Vec<Record>> {
-        let values: [Argument<'_>; 1] = [&tenant.as_str()];
-        self.database.rows(&LIST, &values, row::read).await
-    }
-
-    async fn store_signature(
-        &self,
-        tenant: &DatabaseName,
-        method: &Versioned,
-        signature: &Signature,
-    ) -> Result<bool> {
-        let (tenant, name, signature) =
-            (tenant.as_str(), method.name.as_str(), signature.to_json());
-        let values: [Argument<'_>; 4] = [&tenant, &name, &method.version, &signature];
-        let stored = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
-        Ok(stored == Some(true))
-    }
-
-    async fn delete_tenant(&self, tenant: &DatabaseName) -> Result<()> {
-        let values: [Argument<'_>; 1] = [&tenant.as_str()];
-        self.database.row(&REMOVE_TENANT, &values, nothing).await?;
-        Ok(())
-    }
-}
-
-/// Boxes a future for the trait [`MethodStore`], and converts its error.
-fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
-    Box::pin(async move { work.await.map_err(StoreError::from) })
 }
 
 impl From<Error> for StoreError {
@@ -106,55 +72,61 @@ impl From<Error> for StoreError {
     }
 }
 
+#[async_trait]
 impl MethodStore for PgMethodStore {
-    fn get<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-    ) -> StoreFuture<'a, Vec<Record>> {
-        step(self.find(tenant, names))
+    async fn get(&self, tenant: &DatabaseName, names: &[MethodName]) -> StoreResult<Vec<Record>> {
+        let names = row::names(names)?;
+        let values: [Argument<'_>; 2] = [&tenant.as_str(), &names];
+        Ok(self.database.rows(&GET, &values, row::read).await?)
     }
 
-    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
-        step(self.all(tenant))
+    async fn list(&self, tenant: &DatabaseName) -> StoreResult<Vec<Record>> {
+        let values: [Argument<'_>; 1] = [&tenant.as_str()];
+        Ok(self.database.rows(&LIST, &values, row::read).await?)
     }
 
-    fn insert<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
-        step(write::insert(&self.database, tenant, methods))
+    async fn insert(
+        &self,
+        tenant: &DatabaseName,
+        methods: &[NewMethod],
+    ) -> StoreResult<WriteOutcome> {
+        Ok(write::insert(&self.database, tenant, methods).await?)
     }
 
-    fn update<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        step(write::update(&self.database, tenant, names, revise))
+    async fn update(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        revise: &Revise<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        Ok(write::update(&self.database, tenant, names, revise).await?)
     }
 
-    fn remove<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        step(write::remove(&self.database, tenant, names, may_remove))
+    async fn remove(
+        &self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        may_remove: &MayRemove<'_>,
+    ) -> StoreResult<WriteOutcome> {
+        Ok(write::remove(&self.database, tenant, names, may_remove).await?)
     }
 
-    fn put_signature<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        method: &'a Versioned,
-        signature: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
-        step(self.store_signature(tenant, method, signature))
+    async fn put_signature(
+        &self,
+        tenant: &DatabaseName,
+        method: &Versioned,
+        signature: &Signature,
+    ) -> StoreResult<bool> {
+        let (tenant, name, signature) =
+            (tenant.as_str(), method.name.as_str(), signature.to_json());
+        let values: [Argument<'_>; 4] = [&tenant, &name, &method.version, &signature];
+        let stored = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
+        Ok(stored == Some(true))
     }
 
-    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
-        step(self.delete_tenant(tenant))
+    async fn remove_tenant(&self, tenant: &DatabaseName) -> StoreResult<()> {
+        let values: [Argument<'_>; 1] = [&tenant.as_str()];
+        self.database.row(&REMOVE_TENANT, &values, nothing).await?;
+        Ok(())
     }
 }

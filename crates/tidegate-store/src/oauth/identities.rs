@@ -37,7 +37,7 @@ static DELETE: Query = Query::new(
        and issuer = :issuer and subject = :subject",
 );
 /// Whether a user has a passkey or a linked account.
-pub(super) static HAS_CREDENTIAL: Query = Query::new(
+static HAS_CREDENTIAL: Query = Query::new(
     "select exists (select from tidegate.passkeys \
        where database = :database and user_name = :user_name) \
      or exists (select from tidegate.identities \
@@ -84,11 +84,21 @@ pub(super) async fn delete(
     issuer: &str,
     subject: &str,
 ) -> Result<RemovalOutcome> {
+    let values: [Argument<'_>; 4] = [&key.database, &key.name, &issuer, &subject];
+    delete_credential(database, key, (&DELETE, &values)).await
+}
+
+/// Runs a statement that deletes a credential of a user. Rolls the deletion back if the user would
+/// have no credential left.
+pub(super) async fn delete_credential(
+    database: &Database,
+    key: &UserKey,
+    (delete, values): (&Query, &[Argument<'_>]),
+) -> Result<RemovalOutcome> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     let has_password = open.row(&LOCK_USER, &user, row::boolean).await?;
-    let values: [Argument<'_>; 4] = [&key.database, &key.name, &issuer, &subject];
-    if open.execute(&DELETE, &values).await? == 0 {
+    if open.execute(delete, values).await? == 0 {
         return Ok(RemovalOutcome::Missing);
     }
     let left = open.row(&HAS_CREDENTIAL, &user, row::boolean).await?;

@@ -1,298 +1,245 @@
 //! Implements [`IdentityStore`]: users, tenants, browser sessions, second factors, attempts and the
 //! audit log.
 
+use async_trait::async_trait;
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
-    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, User, UserKey,
+    RemovalOutcome, SecondFactor, SecretHash, SessionId, StoreResult, Timestamp, User, UserKey,
     UserQuery, WriteOutcome,
 };
 
 use super::{
     PgOauthStore, attempts, audit, browsers, credentials, factors, identities, members, passkeys,
-    sessions, step, tenants, users,
+    sessions, tenants, users,
 };
 
+#[async_trait]
 impl IdentityStore for PgOauthStore {
-    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>> {
-        step(users::find(&self.database, key))
+    async fn user(&self, key: &UserKey) -> StoreResult<Option<User>> {
+        Ok(users::find(&self.database, key).await?)
     }
 
-    fn users_with_role<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
-        step(users::with_role(&self.database, database))
+    async fn users_with_role(&self, database: &str) -> StoreResult<Vec<User>> {
+        Ok(users::with_role(&self.database, database).await?)
     }
 
-    fn user_page<'a>(
-        &'a self,
-        database: &'a str,
-        query: &'a UserQuery,
-    ) -> StoreFuture<'a, Vec<User>> {
-        step(members::page(&self.database, database, query))
+    async fn user_page(&self, database: &str, query: &UserQuery) -> StoreResult<Vec<User>> {
+        Ok(members::page(&self.database, database, query).await?)
     }
 
-    fn user_with_id<'a>(&'a self, database: &'a str, id: &'a str) -> StoreFuture<'a, Option<User>> {
-        step(users::find_by_id(&self.database, database, id))
+    async fn user_with_id(&self, database: &str, id: &str) -> StoreResult<Option<User>> {
+        Ok(users::find_by_id(&self.database, database, id).await?)
     }
 
-    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
-        step(members::groups(&self.database, database))
+    async fn member_groups(&self, database: &str) -> StoreResult<Vec<String>> {
+        Ok(members::groups(&self.database, database).await?)
     }
 
-    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
-        step(users::has_similar(&self.database, database, name))
+    async fn has_similar_user(&self, database: &str, name: &str) -> StoreResult<bool> {
+        Ok(users::has_similar(&self.database, database, name).await?)
     }
 
-    fn users_with_email<'a>(
-        &'a self,
-        database: &'a str,
-        email: &'a str,
-    ) -> StoreFuture<'a, Vec<User>> {
-        step(users::with_email(&self.database, database, email))
+    async fn users_with_email(&self, database: &str, email: &str) -> StoreResult<Vec<User>> {
+        Ok(users::with_email(&self.database, database, email).await?)
     }
 
-    fn user_of_identity<'a>(
-        &'a self,
-        database: &'a str,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, Option<User>> {
-        step(identities::user(&self.database, database, issuer, subject))
+    async fn user_of_identity(
+        &self,
+        database: &str,
+        issuer: &str,
+        subject: &str,
+    ) -> StoreResult<Option<User>> {
+        Ok(identities::user(&self.database, database, issuer, subject).await?)
     }
 
-    fn insert_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        identity: &'a LinkedIdentity,
-    ) -> StoreFuture<'a, bool> {
-        step(identities::insert(&self.database, key, identity))
+    async fn insert_identity(&self, key: &UserKey, identity: &LinkedIdentity) -> StoreResult<bool> {
+        Ok(identities::insert(&self.database, key, identity).await?)
     }
 
-    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>> {
-        step(identities::list(&self.database, key))
+    async fn identities_of_user(&self, key: &UserKey) -> StoreResult<Vec<LinkedIdentity>> {
+        Ok(identities::list(&self.database, key).await?)
     }
 
-    fn delete_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, RemovalOutcome> {
-        step(identities::delete(&self.database, key, issuer, subject))
+    async fn delete_identity(
+        &self,
+        key: &UserKey,
+        issuer: &str,
+        subject: &str,
+    ) -> StoreResult<RemovalOutcome> {
+        Ok(identities::delete(&self.database, key, issuer, subject).await?)
     }
 
-    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
-        step(users::find_default(&self.database, database))
+    async fn default_user(&self, database: &str) -> StoreResult<Option<User>> {
+        Ok(users::find_default(&self.database, database).await?)
     }
 
-    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql> {
-        step(tenants::anonymous_sql(&self.database, database))
+    async fn anonymous_sql(&self, database: &str) -> StoreResult<AnonymousSql> {
+        Ok(tenants::anonymous_sql(&self.database, database).await?)
     }
 
-    fn set_anonymous_sql<'a>(
-        &'a self,
-        database: &'a str,
-        setting: AnonymousSql,
-    ) -> StoreFuture<'a, bool> {
-        step(tenants::set_anonymous_sql(
-            &self.database,
-            database,
-            setting,
-        ))
+    async fn set_anonymous_sql(&self, database: &str, setting: AnonymousSql) -> StoreResult<bool> {
+        Ok(tenants::set_anonymous_sql(&self.database, database, setting).await?)
     }
 
-    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool> {
-        step(tenants::impersonation(&self.database, database))
+    async fn impersonation(&self, database: &str) -> StoreResult<bool> {
+        Ok(tenants::impersonation(&self.database, database).await?)
     }
 
-    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool> {
-        step(tenants::set_impersonation(
-            &self.database,
-            database,
-            allowed,
-        ))
+    async fn set_impersonation(&self, database: &str, allowed: bool) -> StoreResult<bool> {
+        Ok(tenants::set_impersonation(&self.database, database, allowed).await?)
     }
 
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        step(users::insert(&self.database, user))
+    async fn insert_user(&self, user: &User) -> StoreResult<WriteOutcome> {
+        Ok(users::insert(&self.database, user).await?)
     }
 
-    fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>> {
-        step(members::insert(&self.database, members))
+    async fn insert_members(&self, members: &[User]) -> StoreResult<Option<usize>> {
+        Ok(members::insert(&self.database, members).await?)
     }
 
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        step(users::update(&self.database, read, user))
+    async fn update_user(&self, read: &User, user: &User) -> StoreResult<WriteOutcome> {
+        Ok(users::update(&self.database, read, user).await?)
     }
 
-    fn set_password_hash<'a>(
-        &'a self,
-        key: &'a UserKey,
-        before: Option<&'a str>,
-        hash: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        step(users::set_password_hash(&self.database, key, before, hash))
+    async fn set_password_hash(
+        &self,
+        key: &UserKey,
+        before: Option<&str>,
+        hash: &str,
+    ) -> StoreResult<bool> {
+        Ok(users::set_password_hash(&self.database, key, before, hash).await?)
     }
 
-    fn reserve_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
-        step(users::reserve_id(&self.database, user))
+    async fn reserve_id(&self, user: &User) -> StoreResult<()> {
+        Ok(users::reserve_id(&self.database, user).await?)
     }
 
-    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
-        step(users::delete(&self.database, key, at))
+    async fn delete_user(&self, key: &UserKey, at: Timestamp) -> StoreResult<bool> {
+        Ok(users::delete(&self.database, key, at).await?)
     }
 
-    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()> {
-        step(self.drop_tenant(database, at))
+    async fn delete_tenant(&self, database: &str, at: Timestamp) -> StoreResult<()> {
+        Ok(self.drop_tenant(database, at).await?)
     }
 
-    fn end_sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
+    async fn end_sessions_of_user(
+        &self,
+        key: &UserKey,
         reason: EndReason,
         at: Timestamp,
-    ) -> StoreFuture<'a, Vec<SessionId>> {
-        step(sessions::end_of_user(&self.database, key, reason, at))
+    ) -> StoreResult<Vec<SessionId>> {
+        Ok(sessions::end_of_user(&self.database, key, reason, at).await?)
     }
 
-    fn count_attempt<'a>(
-        &'a self,
-        key: &'a AttemptKey,
-        limit: &'a AttemptLimit,
+    async fn count_attempt(
+        &self,
+        key: &AttemptKey,
+        limit: &AttemptLimit,
         now: Timestamp,
-    ) -> StoreFuture<'a, AttemptOutcome> {
-        step(attempts::count(&self.database, key, limit, now))
+    ) -> StoreResult<AttemptOutcome> {
+        Ok(attempts::count(&self.database, key, limit, now).await?)
     }
 
-    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        step(attempts::refund(&self.database, key))
+    async fn refund_attempt(&self, key: &AttemptKey) -> StoreResult<()> {
+        Ok(attempts::refund(&self.database, key).await?)
     }
 
-    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        step(attempts::clear(&self.database, key))
+    async fn clear_attempts(&self, key: &AttemptKey) -> StoreResult<()> {
+        Ok(attempts::clear(&self.database, key).await?)
     }
 
-    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
-        step(audit::append(&self.database, events))
+    async fn append_audit(&self, events: &[AuditEvent]) -> StoreResult<()> {
+        Ok(audit::append(&self.database, events).await?)
     }
 
-    fn audit<'a>(
-        &'a self,
-        database: &'a str,
-        since: AuditSince,
-        limit: u32,
-    ) -> StoreFuture<'a, AuditPage> {
-        step(audit::page(&self.database, database, since, limit))
+    async fn audit(&self, database: &str, since: AuditSince, limit: u32) -> StoreResult<AuditPage> {
+        Ok(audit::page(&self.database, database, since, limit).await?)
     }
 
-    fn insert_browser_session<'a>(&'a self, session: &'a BrowserSession) -> StoreFuture<'a, ()> {
-        step(browsers::insert(&self.database, session))
+    async fn insert_browser_session(&self, session: &BrowserSession) -> StoreResult<()> {
+        Ok(browsers::insert(&self.database, session).await?)
     }
 
-    fn browser_session(&self, id: SecretHash) -> StoreFuture<'_, Option<BrowserSession>> {
-        step(browsers::find(&self.database, id))
+    async fn browser_session(&self, id: SecretHash) -> StoreResult<Option<BrowserSession>> {
+        Ok(browsers::find(&self.database, id).await?)
     }
 
-    fn touch_browser_session(
+    async fn touch_browser_session(
         &self,
         id: SecretHash,
         seen_at: Timestamp,
         expires_at: Timestamp,
-    ) -> StoreFuture<'_, ()> {
-        step(browsers::touch(&self.database, id, (seen_at, expires_at)))
+    ) -> StoreResult<()> {
+        Ok(browsers::touch(&self.database, id, (seen_at, expires_at)).await?)
     }
 
-    fn delete_browser_session(&self, id: SecretHash) -> StoreFuture<'_, bool> {
-        step(browsers::delete(&self.database, id))
+    async fn delete_browser_session(&self, id: SecretHash) -> StoreResult<bool> {
+        Ok(browsers::delete(&self.database, id).await?)
     }
 
-    fn browser_sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
+    async fn browser_sessions_of_user(
+        &self,
+        key: &UserKey,
         now: Timestamp,
-    ) -> StoreFuture<'a, Vec<BrowserSession>> {
-        step(browsers::of_user(&self.database, key, now))
+    ) -> StoreResult<Vec<BrowserSession>> {
+        Ok(browsers::of_user(&self.database, key, now).await?)
     }
 
-    fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>> {
-        step(factors::find(&self.database, key))
+    async fn second_factor(&self, key: &UserKey) -> StoreResult<Option<SecondFactor>> {
+        Ok(factors::find(&self.database, key).await?)
     }
 
-    fn insert_second_factor<'a>(
-        &'a self,
-        key: &'a UserKey,
-        factor: &'a SecondFactor,
-        recovery_codes: &'a [SecretHash],
-    ) -> StoreFuture<'a, bool> {
-        step(factors::insert(&self.database, key, factor, recovery_codes))
+    async fn insert_second_factor(
+        &self,
+        key: &UserKey,
+        factor: &SecondFactor,
+        recovery_codes: &[SecretHash],
+    ) -> StoreResult<bool> {
+        Ok(factors::insert(&self.database, key, factor, recovery_codes).await?)
     }
 
-    fn use_second_factor_step<'a>(
-        &'a self,
-        key: &'a UserKey,
-        number: u64,
-    ) -> StoreFuture<'a, bool> {
-        step(factors::use_step(&self.database, key, number))
+    async fn use_second_factor_step(&self, key: &UserKey, number: u64) -> StoreResult<bool> {
+        Ok(factors::use_step(&self.database, key, number).await?)
     }
 
-    fn use_recovery_code<'a>(
-        &'a self,
-        key: &'a UserKey,
-        code: SecretHash,
-    ) -> StoreFuture<'a, bool> {
-        step(factors::use_code(&self.database, key, code))
+    async fn use_recovery_code(&self, key: &UserKey, code: SecretHash) -> StoreResult<bool> {
+        Ok(factors::use_code(&self.database, key, code).await?)
     }
 
-    fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool> {
-        step(factors::delete(&self.database, key))
+    async fn delete_second_factor(&self, key: &UserKey) -> StoreResult<bool> {
+        Ok(factors::delete(&self.database, key).await?)
     }
 
-    fn passkey<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<(UserKey, Passkey)>> {
-        step(passkeys::find(&self.database, id))
+    async fn passkey(&self, id: &str) -> StoreResult<Option<(UserKey, Passkey)>> {
+        Ok(passkeys::find(&self.database, id).await?)
     }
 
-    fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>> {
-        step(passkeys::list(&self.database, key))
+    async fn passkeys_of_user(&self, key: &UserKey) -> StoreResult<Vec<Passkey>> {
+        Ok(passkeys::list(&self.database, key).await?)
     }
 
-    fn insert_passkey<'a>(
-        &'a self,
-        key: &'a UserKey,
-        passkey: &'a Passkey,
-    ) -> StoreFuture<'a, bool> {
-        step(passkeys::insert(&self.database, key, passkey))
+    async fn insert_passkey(&self, key: &UserKey, passkey: &Passkey) -> StoreResult<bool> {
+        Ok(passkeys::insert(&self.database, key, passkey).await?)
     }
 
-    fn rename_passkey<'a>(
-        &'a self,
-        key: &'a UserKey,
-        id: &'a str,
-        name: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        step(passkeys::rename(&self.database, key, (id, name)))
+    async fn rename_passkey(&self, key: &UserKey, id: &str, name: &str) -> StoreResult<bool> {
+        Ok(passkeys::rename(&self.database, key, (id, name)).await?)
     }
 
-    fn use_passkey<'a>(
-        &'a self,
-        read: &'a Passkey,
-        record: &'a str,
-        at: Timestamp,
-    ) -> StoreFuture<'a, bool> {
-        step(passkeys::update(&self.database, read, record, at))
+    async fn use_passkey(&self, read: &Passkey, record: &str, at: Timestamp) -> StoreResult<bool> {
+        Ok(passkeys::update(&self.database, read, record, at).await?)
     }
 
-    fn delete_passkey<'a>(
-        &'a self,
-        key: &'a UserKey,
-        id: &'a str,
-    ) -> StoreFuture<'a, RemovalOutcome> {
-        step(passkeys::delete(&self.database, key, id))
+    async fn delete_passkey(&self, key: &UserKey, id: &str) -> StoreResult<RemovalOutcome> {
+        Ok(passkeys::delete(&self.database, key, id).await?)
     }
 
-    fn delete_credentials<'a>(
-        &'a self,
-        key: &'a UserKey,
+    async fn delete_credentials(
+        &self,
+        key: &UserKey,
         kind: CredentialKind,
-    ) -> StoreFuture<'a, Vec<String>> {
-        step(credentials::delete(&self.database, key, kind))
+    ) -> StoreResult<Vec<String>> {
+        Ok(credentials::delete(&self.database, key, kind).await?)
     }
 }

@@ -20,9 +20,8 @@ mod users;
 
 use std::sync::Arc;
 
-use tidegate_identity::{
-    EndReason, SecretHash, SessionId, StoreError, StoreFuture, Timestamp, UserKey,
-};
+use async_trait::async_trait;
+use tidegate_identity::{EndReason, SecretHash, SessionId, StoreResult, Timestamp, UserKey};
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, GrantKind,
     IssuerStore, PurgeBefore, RefreshOutcome, Session, SessionEnd, SigningKeyRecord,
@@ -133,214 +132,197 @@ impl PgOauthStore {
     }
 }
 
-/// Boxes a future for the store traits, and converts its error.
-fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
-    Box::pin(async move { work.await.map_err(StoreError::from) })
-}
-
+#[async_trait]
 impl IssuerStore for PgOauthStore {
-    fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String> {
-        step(self.claim(fingerprint))
+    async fn claim_master_key(&self, fingerprint: &str) -> StoreResult<String> {
+        Ok(self.claim(fingerprint).await?)
     }
 
-    fn client<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Client>> {
-        step(clients::find(&self.database, id))
+    async fn client(&self, id: &str) -> StoreResult<Option<Client>> {
+        Ok(clients::find(&self.database, id).await?)
     }
 
-    fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>> {
-        step(clients::list(&self.database, database))
+    async fn clients(&self, database: &str) -> StoreResult<Vec<Client>> {
+        Ok(clients::list(&self.database, database).await?)
     }
 
-    fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>> {
-        step(clients::redirect_uris_from(&self.database, start))
+    async fn redirect_uris_from(&self, start: &str) -> StoreResult<Vec<String>> {
+        Ok(clients::redirect_uris_from(&self.database, start).await?)
     }
 
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, bool> {
-        step(clients::insert(&self.database, client))
+    async fn insert_client(&self, client: &Client) -> StoreResult<bool> {
+        Ok(clients::insert(&self.database, client).await?)
     }
 
-    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
-        step(clients::update(&self.database, read, client))
+    async fn update_client(&self, read: &Client, client: &Client) -> StoreResult<bool> {
+        Ok(clients::update(&self.database, read, client).await?)
     }
 
-    fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
-        step(clients::delete(&self.database, id, at))
+    async fn delete_client(&self, id: &str, at: Timestamp) -> StoreResult<bool> {
+        Ok(clients::delete(&self.database, id, at).await?)
     }
 
-    fn end_sessions_of_client<'a>(
-        &'a self,
-        id: &'a str,
+    async fn end_sessions_of_client(
+        &self,
+        id: &str,
         grant: GrantKind,
         end: SessionEnd,
-    ) -> StoreFuture<'a, ()> {
-        step(sessions::end_of_client(&self.database, id, grant, end))
+    ) -> StoreResult<()> {
+        Ok(sessions::end_of_client(&self.database, id, grant, end).await?)
     }
 
-    fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {
-        step(sessions::insert(&self.database, session))
+    async fn insert_session(&self, session: &Session) -> StoreResult<()> {
+        Ok(sessions::insert(&self.database, session).await?)
     }
 
-    fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
-        step(sessions::find(&self.database, id))
+    async fn session(&self, id: SessionId) -> StoreResult<Option<Session>> {
+        Ok(sessions::find(&self.database, id).await?)
     }
 
-    fn sessions<'a>(
-        &'a self,
-        database: &'a str,
+    async fn sessions(
+        &self,
+        database: &str,
         now: Timestamp,
         limit: u32,
-    ) -> StoreFuture<'a, Vec<Session>> {
-        step(sessions::of_tenant(&self.database, database, (now, limit)))
+    ) -> StoreResult<Vec<Session>> {
+        Ok(sessions::of_tenant(&self.database, database, (now, limit)).await?)
     }
 
-    fn present_refresh_token(
+    async fn present_refresh_token(
         &self,
         id: SessionId,
         number: u64,
         now: Timestamp,
         expires_at: Timestamp,
-    ) -> StoreFuture<'_, RefreshOutcome> {
-        step(sessions::present(
-            &self.database,
-            id,
-            number,
-            (now, expires_at),
-        ))
+    ) -> StoreResult<RefreshOutcome> {
+        Ok(sessions::present(&self.database, id, number, (now, expires_at)).await?)
     }
 
-    fn use_personal_token(
+    async fn use_personal_token(
         &self,
         hash: SecretHash,
         now: Timestamp,
-    ) -> StoreFuture<'_, Option<Session>> {
-        step(sessions::use_token(&self.database, hash, now))
+    ) -> StoreResult<Option<Session>> {
+        Ok(sessions::use_token(&self.database, hash, now).await?)
     }
 
-    fn personal_tokens<'a>(
-        &'a self,
-        database: &'a str,
-        user: Option<&'a str>,
+    async fn personal_tokens(
+        &self,
+        database: &str,
+        user: Option<&str>,
         now: Timestamp,
         limit: u32,
-    ) -> StoreFuture<'a, Vec<Session>> {
+    ) -> StoreResult<Vec<Session>> {
         let of = (database, user);
-        step(sessions::tokens(&self.database, of, (now, limit)))
+        Ok(sessions::tokens(&self.database, of, (now, limit)).await?)
     }
 
-    fn consent<'a>(
-        &'a self,
-        key: &'a UserKey,
-        client_id: &'a str,
-    ) -> StoreFuture<'a, Option<Consent>> {
-        step(consents::find(&self.database, key, client_id))
+    async fn consent(&self, key: &UserKey, client_id: &str) -> StoreResult<Option<Consent>> {
+        Ok(consents::find(&self.database, key, client_id).await?)
     }
 
-    fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>> {
-        step(consents::list(&self.database, key))
+    async fn consents_of_user(&self, key: &UserKey) -> StoreResult<Vec<Consent>> {
+        Ok(consents::list(&self.database, key).await?)
     }
 
-    fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()> {
-        step(consents::put(&self.database, key, consent))
+    async fn put_consent(&self, key: &UserKey, consent: &Consent) -> StoreResult<()> {
+        Ok(consents::put(&self.database, key, consent).await?)
     }
 
-    fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool> {
-        step(consents::delete(&self.database, key, client_id))
+    async fn delete_consent(&self, key: &UserKey, client_id: &str) -> StoreResult<bool> {
+        Ok(consents::delete(&self.database, key, client_id).await?)
     }
 
-    fn end_session(
+    async fn end_session(
         &self,
         id: SessionId,
         reason: EndReason,
         at: Timestamp,
-    ) -> StoreFuture<'_, bool> {
-        step(sessions::end(&self.database, id, reason, at))
+    ) -> StoreResult<bool> {
+        Ok(sessions::end(&self.database, id, reason, at).await?)
     }
 
-    fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {
-        step(sessions::ended(&self.database, since))
+    async fn ended_sessions(&self, since: Timestamp) -> StoreResult<Vec<EndedSession>> {
+        Ok(sessions::ended(&self.database, since).await?)
     }
 
-    fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>> {
-        step(keys::list(&self.database))
+    async fn signing_keys(&self) -> StoreResult<Vec<SigningKeyRecord>> {
+        Ok(keys::list(&self.database).await?)
     }
 
-    fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool> {
-        step(keys::insert(&self.database, key))
+    async fn insert_signing_key(&self, key: &SigningKeyRecord) -> StoreResult<bool> {
+        Ok(keys::insert(&self.database, key).await?)
     }
 
-    fn promote_signing_key<'a>(
-        &'a self,
-        next: &'a str,
-        active: &'a str,
+    async fn promote_signing_key(
+        &self,
+        next: &str,
+        active: &str,
         at: Timestamp,
-    ) -> StoreFuture<'a, bool> {
-        step(keys::promote(&self.database, next, active, at))
+    ) -> StoreResult<bool> {
+        Ok(keys::promote(&self.database, next, active, at).await?)
     }
 
-    fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
-        step(keys::delete(&self.database, id))
+    async fn delete_signing_key(&self, id: &str) -> StoreResult<bool> {
+        Ok(keys::delete(&self.database, id).await?)
     }
 
-    fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
-        step(self.purge_expired(before))
+    async fn purge(&self, before: PurgeBefore) -> StoreResult<u64> {
+        Ok(self.purge_expired(before).await?)
     }
 
-    fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {
-        step(sessions::purge_guests(&self.database, before, kept))
+    async fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreResult<u64> {
+        Ok(sessions::purge_guests(&self.database, before, kept).await?)
     }
 
-    fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()> {
-        step(codes::insert(&self.database, code))
+    async fn insert_code(&self, code: &AuthorizationCode) -> StoreResult<()> {
+        Ok(codes::insert(&self.database, code).await?)
     }
 
-    fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>> {
-        step(codes::find(&self.database, hash))
+    async fn code(&self, hash: SecretHash) -> StoreResult<Option<AuthorizationCode>> {
+        Ok(codes::find(&self.database, hash).await?)
     }
 
-    fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool> {
-        step(codes::redeem(&self.database, hash, session))
+    async fn redeem_code(&self, hash: SecretHash, session: &Session) -> StoreResult<bool> {
+        Ok(codes::redeem(&self.database, hash, session).await?)
     }
 
-    fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool> {
-        step(devices::insert(&self.database, device))
+    async fn insert_device_code(&self, device: &DeviceCode) -> StoreResult<bool> {
+        Ok(devices::insert(&self.database, device).await?)
     }
 
-    fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>> {
-        step(devices::find(&self.database, user_code))
+    async fn device_code(&self, user_code: &str) -> StoreResult<Option<DeviceCode>> {
+        Ok(devices::find(&self.database, user_code).await?)
     }
 
-    fn poll_device_code<'a>(
-        &'a self,
+    async fn poll_device_code(
+        &self,
         hash: SecretHash,
-        client_id: &'a str,
+        client_id: &str,
         now: Timestamp,
-    ) -> StoreFuture<'a, Option<DevicePoll>> {
-        step(devices::poll(&self.database, hash, client_id, now))
+    ) -> StoreResult<Option<DevicePoll>> {
+        Ok(devices::poll(&self.database, hash, client_id, now).await?)
     }
 
-    fn decide_device_code<'a>(
-        &'a self,
-        user_code: &'a str,
-        approval: Option<&'a Approval>,
+    async fn decide_device_code(
+        &self,
+        user_code: &str,
+        approval: Option<&Approval>,
         now: Timestamp,
-    ) -> StoreFuture<'a, bool> {
-        step(devices::decide(&self.database, user_code, approval, now))
+    ) -> StoreResult<bool> {
+        Ok(devices::decide(&self.database, user_code, approval, now).await?)
     }
 
-    fn redeem_device_code<'a>(
-        &'a self,
-        hash: SecretHash,
-        session: &'a Session,
-    ) -> StoreFuture<'a, bool> {
-        step(devices::redeem(&self.database, hash, session))
+    async fn redeem_device_code(&self, hash: SecretHash, session: &Session) -> StoreResult<bool> {
+        Ok(devices::redeem(&self.database, hash, session).await?)
     }
 
-    fn sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
-        client_id: Option<&'a str>,
+    async fn sessions_of_user(
+        &self,
+        key: &UserKey,
+        client_id: Option<&str>,
         now: Timestamp,
-    ) -> StoreFuture<'a, Vec<Session>> {
-        step(sessions::of_user(&self.database, key, client_id, now))
+    ) -> StoreResult<Vec<Session>> {
+        Ok(sessions::of_user(&self.database, key, client_id, now).await?)
     }
 }

@@ -2,7 +2,7 @@
 
 use tidegate_identity::{Passkey, RemovalOutcome, Timestamp, UserKey};
 
-use super::identities::{HAS_CREDENTIAL, LOCK_USER};
+use super::identities::{LOCK_USER, delete_credential};
 use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
@@ -89,21 +89,10 @@ pub(super) async fn update(
     Ok(database.execute(&USE, &values).await? == 1)
 }
 
-/// Deletes a passkey. Rolls the deletion back if the user would have no credential left.
+/// Deletes a passkey, unless the user would have no credential left.
 pub(super) async fn delete(database: &Database, key: &UserKey, id: &str) -> Result<RemovalOutcome> {
-    let user: [Argument<'_>; 2] = [&key.database, &key.name];
-    let mut open = database.begin().await?;
-    let has_password = open.row(&LOCK_USER, &user, row::boolean).await?;
     let values: [Argument<'_>; 3] = [&key.database, &key.name, &id];
-    if open.execute(&DELETE, &values).await? == 0 {
-        return Ok(RemovalOutcome::Missing);
-    }
-    let left = open.row(&HAS_CREDENTIAL, &user, row::boolean).await?;
-    if has_password != Some(true) && left != Some(true) {
-        return Ok(RemovalOutcome::LastCredential);
-    }
-    open.commit().await?;
-    Ok(RemovalOutcome::Done)
+    delete_credential(database, key, (&DELETE, &values)).await
 }
 
 fn read(row: &mut Record<'_>) -> Result<Passkey> {

@@ -111,9 +111,9 @@ const ESCAPES: [u8; 256] = {
     escapes
 };
 
-/// Appends UTF-8 text with the escapes that JSON requires. The text between two characters that
-/// need an escape is copied in one piece.
-fn escape(text: &[u8], out: &mut BytesMut) {
+/// Appends UTF-8 text with the escapes that JSON requires, without quotes. `text` may begin and end
+/// within a character. The text between two characters that need an escape is copied in one piece.
+pub fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len() + 8);
     let mut rest = text;
     while let Some(at) = rest

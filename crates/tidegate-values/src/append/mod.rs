@@ -4,5 +4,5 @@ pub(crate) mod json;
 pub(crate) mod number;
 mod stack_text;
 
-pub use self::json::string as json_string;
+pub use self::json::{escape as json_escape, string as json_string};
 pub(crate) use self::stack_text::{Push, StackText};

@@ -48,7 +48,7 @@ use crate::datetime::{DateFormat, MomentType};
 use crate::error::Result;
 
 pub use self::interval::Interval;
-pub use crate::append::json_string;
+pub use crate::append::{json_escape, json_string};
 
 /// The format in which to request values of a type: binary if this crate decodes the whole type,
 /// text otherwise.
