@@ -78,7 +78,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut rounds = Rounds::default();
     for _ in 0..ROUNDS {
-        rounds.shared.push(case.round(case.load, NODES, true).await?);
+        rounds
+            .shared
+            .push(case.round(case.load, NODES, true).await?);
         rounds.alone.push(case.round(case.load, 1, false).await?);
         rounds.all.push(case.round(all, 1, false).await?);
     }
