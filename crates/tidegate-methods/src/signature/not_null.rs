@@ -18,7 +18,7 @@ use tidegate_sql::{
     TextRows,
 };
 
-/// A table column: the OID of the table and the column's `attnum`, as in [`Column::origin`].
+/// A table column: the OID of the table and the column's `attnum`, as in [`Column::origin`](tidegate_values::Column::origin).
 pub type ColumnOrigin = (u32, i16);
 
 /// Columns that are NOT NULL according to the catalog.
