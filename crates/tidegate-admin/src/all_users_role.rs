@@ -19,8 +19,8 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// The end of the name of the role of all users, after the tenant's name. User names have no `$`,
-/// so no user's role has this name.
+/// The suffix of the name of the role of all users; the tenant's name precedes it. It has a `$`,
+/// which names of users cannot have, so this role never has the name of a user's role.
 const SUFFIX: &str = "/$users";
 
 /// The maximum length of a role's name in bytes.

@@ -40,10 +40,9 @@ struct Account {
 
 impl ServerUser {
     /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless
-    /// this process runs as root. PostgreSQL refuses to run as root, so for root the user is the
-    /// owner of the directory `data`, if that directory exists and does not belong to root. If
-    /// there is no such owner, the user is `postgres`. If `postgres` does not exist, it is the
-    /// system user `nobody`, which has no privileges.
+    /// this process runs as root, because PostgreSQL refuses to run as root. Then it is the owner
+    /// of the directory `data`, if the directory exists and does not belong to root. Otherwise it
+    /// is the user `postgres`, or `nobody` if the system has no user `postgres`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

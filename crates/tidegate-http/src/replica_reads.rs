@@ -67,9 +67,10 @@ fn servers_for(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
     }
 }
 
-/// Sets `Tidegate-Position` in a response, if replicas are used and the last write with this login
-/// was less than a minute ago, at a known position. The login of a user with a role stands for one
-/// OAuth session. All anonymous callers share one login.
+/// Sets the header `Tidegate-Position` of a response to the position of the last write with this
+/// login. Does nothing if no replicas are used, if the login wrote nothing within the last minute,
+/// or if the position is not known. All requests of one OAuth session share a login, and so do all
+/// anonymous callers.
 pub fn set_position(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
     if app.replica_reads().is_none() {
         return;

@@ -32,8 +32,8 @@ static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// What is remembered of the cluster's roles, and of the schema privileges in one database, to find
-/// out at the next comparison what has changed ([`RolesChange`]).
+/// The cluster's roles and one database's schema privileges at a point in time, as fingerprints.
+/// Two values are compared to find what has changed in between ([`RolesChange`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// A text that changes when a role or a membership changes.

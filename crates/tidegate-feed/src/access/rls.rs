@@ -37,8 +37,8 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// What the callers who share this evaluator have in common besides the role: nothing, the
-    /// claims, or everything on which a policy can depend ([`Identity`]).
+    /// Which properties all callers of this evaluator share besides the role: none, their claims,
+    /// or everything on which a policy can depend ([`Identity`]).
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,

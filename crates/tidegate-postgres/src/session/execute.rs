@@ -43,8 +43,8 @@ impl Connection {
                 Ok(completion) => return Ok(completion),
                 Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
                 Err(AttemptError::Stale(error)) => {
-                    // The statement has failed, or is a read whose rows have not reached the sink.
-                    // So a second attempt with a new description is safe.
+                    // The statement can be repeated with a new description, because it has failed,
+                    // or it is a read whose rows have not reached the sink.
                     self.forget(task);
                     if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());

@@ -129,7 +129,7 @@ fn streamed(head: &Parts) -> Option<OutputFormat> {
     wanted.streams().then_some(wanted)
 }
 
-/// What the response to a call is built from.
+/// The inputs for building the response to a call.
 struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,
