@@ -10,7 +10,7 @@ use crate::place::{Malformed, MessageKind, Place};
 
 /// Groups the messages of a stream into [`BusMessage`]s. An *item* is one pgoutput message. Each
 /// [`BusMessage`] can be read without the earlier ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Batcher {
     lineage: Lineage,
     /// A message ends before an item that would make it larger than this number of bytes.

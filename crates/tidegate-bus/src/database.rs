@@ -167,8 +167,7 @@ impl Database {
     pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {
-            let is_kept = kept || !message.items.is_empty();
-            let kind = if is_kept { 'e' } else { 'p' };
+            let kind = if kept { 'e' } else { 'p' };
             let sealed = self
                 .shared
                 .seal

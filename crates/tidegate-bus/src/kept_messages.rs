@@ -14,7 +14,7 @@ use crate::seal::SealedKind;
 
 /// The number of requests for a message that JetStream may not have stored yet, and the pause
 /// between two requests.
-const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
+const ATTEMPTS: (usize, Duration) = (20, Duration::from_millis(20));
 
 /// The progress of a stream in the messages of a database that JetStream keeps.
 #[derive(Debug, Default)]

@@ -39,7 +39,10 @@ const OVERHEAD: usize = 64 << 10;
 struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
-    batcher: Batcher,
+    /// Makes the messages that the nodes receive at once.
+    live: Batcher,
+    /// Makes the larger messages that JetStream keeps. They contain the same changes.
+    kept: Batcher,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
     /// Whether a node has asked for the reader's position. It is sent when the stream has reported
@@ -51,7 +54,7 @@ struct Reader<'a> {
     /// this position at the next check, the position is confirmed to PostgreSQL.
     mark: LogPosition,
     /// Sends positions up to which JetStream has stored all messages.
-    kept: mpsc::Sender<LogPosition>,
+    stored: mpsc::Sender<LogPosition>,
     contact: Contact,
     /// Sends the result of asking on another connection: whether PostgreSQL has answered.
     answered: mpsc::Sender<bool>,
@@ -80,24 +83,26 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
     let longest = nats.map_or(LIMIT, |nats| nats.max_payload().saturating_sub(OVERHEAD));
-    let (kept, mut confirmations) = mpsc::channel(1);
+    let (stored, mut confirmations) = mpsc::channel(1);
     let (answered, mut responses) = mpsc::channel(1);
+    let batcher = Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest);
     let mut reader = Reader {
-        batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
+        live: batcher.clone(),
+        kept: batcher,
         database,
         stream,
         has_read: false,
         owes_progress: false,
         complete: start,
         mark: start,
-        kept,
+        stored,
         contact: Contact::Received(Instant::now()),
         answered,
     };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut confirm = interval_at(Instant::now() + CONFIRM_INTERVAL, CONFIRM_INTERVAL);
-    let (mut batch, mut out) = (Vec::new(), Vec::new());
+    let (mut batch, mut out) = (Vec::new(), Outgoing::default());
     loop {
         let mut outcome = Ok(());
         tokio::select! {
@@ -110,7 +115,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.owes_progress = true;
             }
             _ = heartbeat.tick() => {
-                out.push(reader.batcher.progress());
+                out.live.push(reader.live.progress());
+                reader.kept.finish(&mut out.kept);
                 reader.confirm_window();
                 reader.check_contact();
             }
@@ -121,7 +127,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.check_stored();
                 if needs_kept {
-                    database.publish(reader.batcher.progress(), true).await;
+                    reader.kept.finish(&mut out.kept);
+                    out.kept.push(reader.kept.progress());
                 }
             }
             Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
@@ -130,34 +137,49 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         if let Err(error) = outcome {
             // The next reader begins at an earlier position, and the other nodes need the position
             // that this reader reached.
-            database.publish(reader.batcher.progress(), true).await;
+            reader.kept.finish(&mut out.kept);
+            out.kept.push(reader.kept.progress());
+            out.send(database).await;
             let has_read = reader.has_read;
             return Ended { error, has_read };
         }
-        for message in out.drain(..) {
+        out.send(database).await;
+    }
+}
+
+/// Messages that are ready to be sent.
+#[derive(Default)]
+struct Outgoing {
+    live: Vec<BusMessage>,
+    kept: Vec<BusMessage>,
+}
+
+impl Outgoing {
+    async fn send(&mut self, database: &Database) {
+        for message in self.live.drain(..) {
             database.publish(message, false).await;
+        }
+        for message in self.kept.drain(..) {
+            database.publish(message, true).await;
         }
     }
 }
 
 impl Reader<'_> {
-    fn take(
-        &mut self,
-        batch: &mut Vec<LogMessage>,
-        out: &mut Vec<BusMessage>,
-    ) -> Result<(), LogError> {
+    fn take(&mut self, batch: &mut Vec<LogMessage>, out: &mut Outgoing) -> Result<(), LogError> {
         self.has_read = true;
         let mut has_position = false;
         for message in batch.drain(..) {
             has_position |= matches!(message, LogMessage::Reached(_));
-            let pushed = self.batcher.push(message, out);
+            let kept = self.kept.push(message.clone(), &mut out.kept);
+            let pushed = kept.and_then(|()| self.live.push(message, &mut out.live));
             pushed.map_err(|error| LogError::Internal(Box::new(error)))?;
         }
-        self.batcher.finish(out);
+        self.live.finish(&mut out.live);
         if has_position && std::mem::take(&mut self.owes_progress) {
-            out.push(self.batcher.progress());
+            out.live.push(self.live.progress());
         }
-        let place = self.batcher.place();
+        let place = self.live.place();
         if !place.is_open() {
             self.complete = place.lsn;
         }
@@ -214,11 +236,11 @@ impl Reader<'_> {
     fn check_stored(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;
-        let (database, kept) = (self.database.clone(), self.kept.clone());
+        let (database, stored) = (self.database.clone(), self.stored.clone());
         tokio::spawn(async move {
             if is_stored(&database, identity, mark).await {
                 // Sending fails if the reader has ended, and then the confirmation is not needed.
-                let _ = kept.try_send(mark);
+                let _ = stored.try_send(mark);
             }
         });
     }

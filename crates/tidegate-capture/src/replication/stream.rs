@@ -192,11 +192,7 @@ impl Stream {
             }
             if batch.len() > before {
                 let new = &batch[before..];
-                let gathers = if self.is_for_all_nodes {
-                    ends_transaction(new)
-                } else {
-                    is_dense(new, now - self.received_at)
-                };
+                let gathers = is_dense(new, now - self.received_at);
                 self.pause_until = gathers.then_some(now + GATHER_INTERVAL);
                 self.received_at = now;
                 return Ok(());
