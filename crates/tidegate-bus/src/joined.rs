@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::select;
 use tidegate_sql::DatabaseName;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -43,7 +44,10 @@ impl Joined {
 async fn listen(database: Arc<Database>) {
     loop {
         let nats = database.shared.first_connection().await;
-        if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
+        let live = nats.subscribe(format!("{}.p", database.subject)).await;
+        let questions = nats.subscribe(format!("{}.q", database.subject)).await;
+        if let (Ok(live), Ok(questions)) = (live, questions) {
+            let mut messages = select(live, questions);
             while let Some(message) = messages.next().await {
                 // A message that cannot be read is ignored. `receive` counts those that cannot be
                 // decrypted.
