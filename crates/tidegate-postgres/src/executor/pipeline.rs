@@ -190,7 +190,6 @@ fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     }
 }
 
-/// The result of a pipeline.
 struct PipelineOutcome {
     result: Result<Vec<Completion>, PipelineFailure>,
     /// Whether a trigger or a function changed a definition.
