@@ -74,7 +74,8 @@ pub trait ChangeLog: Send + Sync {
     /// - the OID of the table
     /// - the marks of the capture of INSERTs, separated by commas
     /// - the marks of the capture of UPDATEs and DELETEs, separated by commas
-    /// - `true` if statements that write to the table do not fail because of the capture
+    /// - `false` if PostgreSQL rejects UPDATE and DELETE on the table because of the capture,
+    ///   otherwise `true`
     ///
     /// A mark identifies an object by which the table is captured, such as its entry in a
     /// publication. As long as one of the marks remains, no change was missed.
@@ -109,7 +110,8 @@ pub struct Demand {
 /// The result of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// The position from which the log has every change of the table.
+    /// The position from which the log has every INSERT and TRUNCATE of the table, and with
+    /// [`Demand::changes`] also every UPDATE and DELETE.
     pub since: LogPosition,
     /// The position that the stream must reach before a subscription to the table is acknowledged.
     pub barrier: LogPosition,

@@ -33,7 +33,6 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// attempt succeeds only after the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
-    /// The text of the statement.
     text: String,
     /// The part of the text that combines the conditions of the policies.
     condition: String,

@@ -182,7 +182,6 @@ impl HealthWatch {
     }
 }
 
-/// The fault in the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaptureFault {
     /// Changes may be missing from the change log.
