@@ -55,8 +55,8 @@ pub trait ChangeLog: Send + Sync {
     /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
     /// position after the last such change; `None` if there was none.
     ///
-    /// `truncations` names the transactions that truncated the whole table, as far as the stream
-    /// has reported this. It has the lower 32 bits of each transaction's id.
+    /// `truncations` has the lower 32 bits of the ids of transactions. The stream has already
+    /// reported that these transactions truncated the whole table.
     async fn partitions(
         &self,
         database: &DatabaseName,
@@ -99,7 +99,7 @@ pub trait ChangeLog: Send + Sync {
 pub struct Demand {
     /// The table's OID.
     pub relation: u32,
-    /// Whether UPDATE and DELETE are captured besides INSERT.
+    /// Whether UPDATE and DELETE are captured too. INSERT and TRUNCATE always are.
     pub changes: bool,
     /// Whether the change log must contain whole old rows.
     pub old_rows: bool,

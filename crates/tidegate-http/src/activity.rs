@@ -152,8 +152,8 @@ impl TenantActivity {
         }
     }
 
-    /// Sets the counts of the seconds after `last`, up to `second`, to 0. Their elements of
-    /// `counts` still contain the counts of seconds before the window.
+    /// Sets the counts of the seconds after `last`, up to `second`, to 0, because their elements of
+    /// `counts` were used for seconds that are no longer in the window.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {
