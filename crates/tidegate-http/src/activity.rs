@@ -20,8 +20,8 @@ const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest number of tenants whose requests are recorded. When this number is reached, tenants
-/// without requests in the last [`SECONDS`] are removed to make room for another tenant. If none
-/// can be removed, the requests of the other tenant are not recorded.
+/// without requests in the last [`SECONDS`] seconds are removed to make room for another tenant. If
+/// none can be removed, the requests of the other tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.

@@ -6,7 +6,7 @@
 //! it, the second at most half of the rest, and so on.
 //!
 //! All anonymous callers together hold at most a third of the bytes that remain free, which is a
-//! quarter of the budget if nothing else is reserved. Of this third, the bytes that the anonymous
+//! quarter of the budget if nothing else is reserved. From this third, the bytes that the anonymous
 //! callers of other tenants hold are subtracted. The anonymous callers of one tenant hold at most
 //! half of the rest, which is a seventh of the budget if nothing else is reserved.
 
