@@ -32,7 +32,6 @@ pub struct PasswordHasher {
     dummy_hash: String,
 }
 
-/// The result of verifying a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PasswordCheck {
     Wrong,
