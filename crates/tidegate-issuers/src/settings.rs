@@ -157,8 +157,7 @@ impl IssuerSettings {
 }
 
 impl SignatureAlgorithm {
-    /// The algorithm with this name, which is the name in the header of a token. `None` if the
-    /// algorithm is not supported.
+    /// The algorithm that has this name in the header of a token; `None` if it is not supported.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
         Self::deserialize(name).ok()
