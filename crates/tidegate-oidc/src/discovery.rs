@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use tidegate_identity::{OutboundError, Timestamp};
 use tidegate_issuers::{DocumentClient, Issuer, IssuerSettings};
 
-/// How long a discovery document is cached.
 const CACHE_TTL: Duration = Duration::from_hours(1);
 /// The largest size of a response, in bytes.
 const MAX_BODY: usize = 256 * 1024;
@@ -67,7 +66,6 @@ impl DiscoveryCache {
     }
 }
 
-/// Loads the discovery document of an issuer.
 async fn load(http: &reqwest::Client, issuer: &str) -> Result<Discovery, OutboundError> {
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
