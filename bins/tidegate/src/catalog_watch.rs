@@ -68,7 +68,6 @@ struct DatabaseState {
     busy: bool,
     /// The reason for another check after the running one; `None` if no other check is needed.
     again: Option<Reason>,
-    /// The number of ticks since the last check.
     ticks_since_check: u32,
     /// The change marker and the duration of the most recent check.
     last_check: LastCheck,
@@ -88,7 +87,7 @@ pub(crate) struct CatalogWatch {
     checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
-    /// `None` if they could not be read.
+    /// `None` if they were not needed or could not be read.
     markers: Option<ChangeMarkers>,
     /// The change marker and the duration of the most recent comparison of roles.
     last_role_check: LastCheck,

@@ -40,7 +40,6 @@ impl Script {
         self.steps.push(ScriptStep::Note(comment(text.as_ref())));
     }
 
-    /// Adds a statement.
     pub(super) fn push(&mut self, parts: &[SqlPart<'_>]) {
         let mut text = String::new();
         let mut shown = String::new();
@@ -65,7 +64,6 @@ impl Script {
         self.steps.push(ScriptStep::Statement { text, shown });
     }
 
-    /// Appends another script.
     pub(super) fn append(&mut self, mut other: Self) {
         self.steps.append(&mut other.steps);
     }

@@ -331,7 +331,8 @@ impl Session {
     }
 
     /// Validates a token, and sets or renews the identity and the deadline. Fails if the identity
-    /// would change while operations run. Returns the remaining lifetime of the token.
+    /// would change while a subscription or another operation with an id runs. Returns the
+    /// remaining lifetime of the token.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, CloseReason> {
         let identity = CallerIdentity::by_token(&self.app, token, &self.credentials).await;
         let (identity, left) = match identity {
