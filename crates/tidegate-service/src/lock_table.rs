@@ -269,10 +269,10 @@ async fn has_room(
 
 /// The query that terminates the session with the most locks, if it belongs to a user and holds
 /// more than `max_locks_per_transaction` locks. `pid` is the SQL expression for the process to
-/// terminate: `most.pid`, or NULL to terminate nothing. The planner locks all relations that the
-/// query may read, even if no row is found. The query uses no view, such as `pg_roles`, because
-/// reading a view's rule can need the lock of a TOAST table. Sessions of superusers are excluded,
-/// because superusers count as members of every role.
+/// terminate: `most.pid`, or NULL to terminate nothing. [`begin`] runs the query with NULL to have
+/// the planner lock all relations that the query reads. The query uses no view, such as `pg_roles`,
+/// because reading a view's rule can need the lock of a TOAST table. Sessions of superusers are
+/// excluded, because superusers count as members of every role.
 fn terminate_sql(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \
