@@ -130,8 +130,8 @@ fn author(bound: &[BoundCall]) -> Author {
     }
 }
 
-/// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed. If
-/// the connection was lost, it is unknown whether the batch was committed.
+/// Converts the error of a pipeline. If the transaction was not rolled back for certain, for example
+/// because the connection was lost during the commit, it is unknown whether the batch was committed.
 fn failure(failed: PipelineError) -> BatchFailure {
     let PipelineError {
         step,
