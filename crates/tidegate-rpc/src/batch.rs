@@ -130,8 +130,8 @@ fn author(bound: &[BoundCall]) -> Author {
     }
 }
 
-/// Converts the error of a pipeline. If the transaction was not rolled back for certain, for example
-/// because the connection was lost during the commit, it is unknown whether the batch was committed.
+/// Converts the error of a pipeline. Unless the transaction was rolled back, the batch is in doubt:
+/// it may have been committed, for example if the connection was lost after COMMIT had been sent.
 fn failure(failed: PipelineError) -> BatchFailure {
     let PipelineError {
         step,
