@@ -15,7 +15,7 @@ pub(super) enum SqlPart<'a> {
     Qualified(&'a str, &'a str),
     /// A value, which is written as an escaped literal.
     Value(&'a str),
-    /// A value that is an escaped literal too, but is not displayed.
+    /// A secret value. It is written as an escaped literal, but is not displayed.
     Secret(&'a str),
     /// Text that PostgreSQL has quoted, such as a function with its arguments.
     Quoted(&'a str),

@@ -43,8 +43,9 @@ const BUFFER_SIZE: usize = 2 * 1024;
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// The number of checks from one ping to the next. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// How long a client may take to send its first message if its handshake had no token, and to send
-/// `connection_init`.
+/// How long a client of `graphql-transport-ws` may take to send `connection_init`, and another
+/// client to send its first message. The other client has no such limit if its handshake had a
+/// token.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of subscriptions of a socket.
 const MAX_SUBSCRIPTIONS: usize = 100;
