@@ -43,11 +43,9 @@ const BUFFER_SIZE: usize = 2 * 1024;
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// The number of checks from one ping to the next. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// How long a client of `graphql-transport-ws` may take to send `connection_init`, and another
-/// client to send its first message. The other client has no such limit if its handshake had a
-/// token.
+/// How long a client may take to send `connection_init` (in `graphql-transport-ws`), or its first
+/// message (in Tidegate's own protocol, if the handshake had no token).
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of subscriptions of a socket.
 const MAX_SUBSCRIPTIONS: usize = 100;
 /// The maximum number of operations that run on a socket at the same time. At this number, no
 /// message is read until an operation has ended.
