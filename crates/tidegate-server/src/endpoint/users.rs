@@ -128,7 +128,7 @@ pub(crate) async fn members<B: IncomingBody>(
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // This is also called after an error, because the users before the failed one have
+            // `apply` is also called after an error, because the users before the failed one have
             // changed.
             admin.apply(call.app).await?;
             changed?;
