@@ -70,14 +70,14 @@ impl Schema {
         self
     }
 
-    /// Sets the version of the schema.
     pub(crate) fn with_version(mut self, version: u64) -> Self {
         self.version = version;
         self
     }
 
-    /// The version of the schema: a number that is unique among the schemas loaded by this process,
-    /// and grows with each load. It is 0 for a schema that was not loaded from PostgreSQL.
+    /// The version of the schema: a number that is unique among the schemas loaded by this process.
+    /// A schema that is loaded later has a higher number. The version is 0 for a schema that was
+    /// not loaded from PostgreSQL.
     pub const fn version(&self) -> u64 {
         self.version
     }
