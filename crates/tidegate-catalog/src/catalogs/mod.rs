@@ -373,8 +373,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose name in `PascalCase` was taken as the name of a GraphQL type. This is
-/// unusual, but no error.
+/// Logs the relations whose GraphQL type name got a number, because another type already had the
+/// name. This is unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

@@ -133,8 +133,8 @@ pub async fn definitions(
     })
 }
 
-/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. This suffices if
-/// the databases notify the node of all other changes.
+/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. The function
+/// [`definitions`] finds the other changes, or the databases notify the node of them.
 ///
 /// # Errors
 ///

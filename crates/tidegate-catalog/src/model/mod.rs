@@ -64,7 +64,8 @@ impl Schema {
         }
     }
 
-    /// Sets the relations whose name in `PascalCase` was taken as the name of a GraphQL type.
+    /// Sets the relations whose GraphQL type name got a number, because another type already had
+    /// the name.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
@@ -82,8 +83,8 @@ impl Schema {
         self.version
     }
 
-    /// The relations whose name in `PascalCase` was taken as the name of a GraphQL type, for a
-    /// warning in the log.
+    /// The relations whose GraphQL type name got a number, because another type already had the
+    /// name. They are logged as a warning.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }

@@ -53,8 +53,8 @@ impl Hash for Statement {
 /// The kind of a statement, by its keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// `VALUES`, `TABLE`, `SHOW`, `SELECT` without `INTO`, and `EXPLAIN` unless it runs a statement
-    /// of another kind. The statement has no `WITH` that writes.
+    /// `SHOW`, and `VALUES`, `TABLE` and `SELECT` without `INTO` and without a `WITH` that writes.
+    /// Also `EXPLAIN`, unless it runs a statement of another kind.
     Read,
     /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that contains one of these.
     Write,
