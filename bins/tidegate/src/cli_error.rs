@@ -79,7 +79,7 @@ pub(crate) enum CliError {
         source: std::io::Error,
     },
     /// Reading the standard input or writing to the standard output failed.
-    #[error("cannot write: {0}")]
+    #[error("cannot read the standard input or write to the standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 

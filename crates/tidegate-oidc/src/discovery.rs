@@ -126,10 +126,11 @@ pub(crate) fn is_secure(url: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority
-        .rsplit_once(':')
-        .map_or(authority, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
     let loopback = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
-    loopback || host == "localhost"
+    // In `user:password@host` the host is after the `@`.
+    (loopback || host == "localhost") && !authority.contains('@')
 }
