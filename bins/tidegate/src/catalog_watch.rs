@@ -46,8 +46,8 @@ const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 const CONCURRENT_CHECKS: usize = 4;
 /// The number of ticks without a statement after which a database counts as unused. The node then
 /// stops listening to it, unless the schemas of the database are still watched. The ticks take half
-/// a minute. The time is not shorter, because the next statement after it costs a login and a
-/// comparison of all definitions.
+/// a minute. The time is not shorter, because the first statement in an unused database costs a
+/// login and a comparison of all definitions.
 const UNUSED_AFTER_TICKS: u32 = 75;
 /// The maximum number of databases that are polled in a tick because the node has no free service
 /// connection to listen to them. The databases that have waited longest come first. The number is
@@ -68,7 +68,6 @@ struct DatabaseState {
     busy: bool,
     /// The reason for another check after the running one; `None` if no other check is needed.
     again: Option<Reason>,
-    /// The number of ticks since the last check.
     ticks_since_check: u32,
     /// The change marker and the duration of the most recent check.
     last_check: LastCheck,
@@ -88,7 +87,7 @@ pub(crate) struct CatalogWatch {
     checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
-    /// `None` if they could not be read.
+    /// `None` if they were not needed or could not be read.
     markers: Option<ChangeMarkers>,
     /// The change marker and the duration of the most recent comparison of roles.
     last_role_check: LastCheck,

@@ -9,13 +9,11 @@ use tidegate_wire::ConnectFault;
 
 use crate::settings;
 
-/// The result of a command.
 pub(crate) type Result<T = ()> = std::result::Result<T, CliError>;
 
 /// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] settings::Error),
     /// Something in the command line, the settings or the environment is missing, invalid or
@@ -33,10 +31,7 @@ pub(crate) enum CliError {
     Connect(#[from] tidegate_wire::ConnectError),
     /// An operation of the administrator in PostgreSQL failed.
     #[error("{error}{}", reason(.error))]
-    Admin {
-        /// The error of the operation.
-        error: tidegate_admin::Error,
-    },
+    Admin { error: tidegate_admin::Error },
     /// An operation on a user or on a record of a user was refused.
     #[error(transparent)]
     Identity(tidegate_identity::Error),
@@ -55,7 +50,6 @@ pub(crate) enum CliError {
     /// The records of methods cannot be read or written.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),
-    /// A statement failed.
     #[error("a statement of the service failed: {0}")]
     Statement(#[from] tidegate_sql::Error),
     /// The change log, or an object that it needs, cannot be used.
@@ -75,21 +69,17 @@ pub(crate) enum CliError {
         /// The reason why no installed PostgreSQL was used. The text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
-    /// The certificate cannot be used.
     #[error(transparent)]
     Certificate(#[from] tidegate_server::CertificateError),
-    /// A file operation failed.
     #[error("cannot {action} {path}: {source}", path = .path.display())]
     File {
         /// The operation, in words that fit after "cannot".
         action: &'static str,
-        /// The path of the file.
         path: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
     /// Reading the standard input or writing to the standard output failed.
-    #[error("cannot write: {0}")]
+    #[error("cannot read the standard input or write to the standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 

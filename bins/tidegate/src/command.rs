@@ -73,7 +73,6 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     })
 }
 
-/// Returns the text, or `None` if it is empty.
 fn unless_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }

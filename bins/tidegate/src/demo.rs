@@ -92,7 +92,7 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
 }
 
 /// Replaces the error that the control database belongs to another master key. The new error
-/// suggests to start again, because the demo's data can be created again.
+/// suggests `--fresh`, because the demo's data can be created again.
 fn explain_other_key(error: CliError) -> CliError {
     match error {
         CliError::Store(tidegate_store::Error::OtherMasterKey) => CliError::Refused(

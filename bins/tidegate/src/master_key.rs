@@ -28,7 +28,6 @@ pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     }
 }
 
-/// Reads the master key in a file.
 pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
     let text = std::fs::read_to_string(path).on("read the master key from", path)?;
     let mode = std::fs::metadata(path)
@@ -51,7 +50,6 @@ pub(crate) fn create(path: &Path) -> Result {
     write(&generate()?, path)
 }
 
-/// Generates a new key.
 pub(crate) fn generate() -> Result<MasterKey> {
     Ok(MasterKey::generate(&*ports::random())?)
 }

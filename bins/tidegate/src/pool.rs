@@ -172,7 +172,7 @@ impl UserPool {
         }
     }
 
-    /// Removes a database from the caches and closes its service connection.
+    /// Removes a database from the caches and closes the service connections to it.
     pub(crate) fn remove_database(&self, database: &str) {
         let database = DatabaseName::new(database);
         for users in self.replica_executors() {

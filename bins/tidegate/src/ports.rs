@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use tidegate_identity::{Clock, SecureRandom, SystemRandom};
 use tidegate_wire::backoff::Jitter;
 
-/// Returns the system clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the clock is read"

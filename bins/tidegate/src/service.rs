@@ -130,7 +130,6 @@ impl Service {
     }
 }
 
-/// The settings of this node's pool.
 pub(crate) fn pool_settings(capacity: usize, settings: &Settings) -> PoolSettings {
     PoolSettings {
         capacity,

@@ -21,7 +21,7 @@ pub(crate) struct StopSignals {
 
 impl StopSignals {
     /// Installs the handlers. From now on a signal does not end the process by itself. The code
-    /// that waits for the signal has to end it.
+    /// that waits for the signal has to end the process.
     pub(crate) fn listen() -> Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

@@ -15,7 +15,7 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 /// Releasing the database undoes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
-    /// PUBLIC or the role from which the privilege was revoked, or to which it was granted.
+    /// PUBLIC, from which the privilege was revoked, or the role to which it was granted.
     pub grantee: Grantee,
     /// The privilege that was changed.
     pub right: Right,
@@ -163,8 +163,8 @@ fn default_privileges(script: &mut Script, content: &DatabaseContent, owner: &st
     }
 }
 
-/// Revokes from PUBLIC the privileges that the tenant's users must not have. Before that, grants
-/// these privileges to each existing login role.
+/// Revokes the privileges in [`DatabaseContent::public_rights`] from PUBLIC, because otherwise the
+/// users of every tenant would have them. Before that, grants them to the existing login roles.
 fn move_public_rights(
     script: &mut Script,
     content: &DatabaseContent,

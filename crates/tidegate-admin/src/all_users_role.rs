@@ -66,7 +66,6 @@ pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
     }
 }
 
-/// Returns the statement that grants a role CONNECT on the database.
 pub(super) fn grant_connect(database: &str, role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[

@@ -36,8 +36,9 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, ActingRole)>,
 }
 
-/// The privilege that is granted for a short time to a role that must revoke a grant of its own but
-/// has lost the privilege that REVOKE requires. It is revoked from the role afterwards.
+/// The privilege that a grantor gets for a short time, because it has lost the privilege that it
+/// needs to revoke its grant. After the grantor has revoked its grant, this privilege is revoked
+/// from the grantor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.

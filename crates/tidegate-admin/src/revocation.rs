@@ -149,8 +149,8 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Adds the statements that revoke a grant as its grantor. If the grantor lacks privileges for
-    /// the REVOKE, they are granted before it and revoked after it. Adds nothing if the
-    /// administrator cannot grant these privileges or cannot act as the grantor.
+    /// the REVOKE, they are granted before it and revoked after it. Adds nothing if
+    /// [`missing_privileges`] returns `None`, or if the administrator cannot act as the grantor.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
         let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.assumable)
@@ -231,12 +231,9 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
         .then_some(missing_privileges)
 }
 
-/// Which part of a privilege is revoked.
 #[derive(Clone, Copy)]
 enum RevokedPart {
-    /// The whole privilege is revoked.
     Privilege,
-    /// Only the GRANT OPTION is revoked.
     GrantOptionOnly,
 }
 

@@ -15,7 +15,7 @@ pub(super) enum SqlPart<'a> {
     Qualified(&'a str, &'a str),
     /// A value, which is written as an escaped literal.
     Value(&'a str),
-    /// A value that is an escaped literal too, but is not displayed.
+    /// A secret value. It is written as an escaped literal, but is not displayed.
     Secret(&'a str),
     /// Text that PostgreSQL has quoted, such as a function with its arguments.
     Quoted(&'a str),
@@ -40,7 +40,6 @@ impl Script {
         self.steps.push(ScriptStep::Note(comment(text.as_ref())));
     }
 
-    /// Adds a statement.
     pub(super) fn push(&mut self, parts: &[SqlPart<'_>]) {
         let mut text = String::new();
         let mut shown = String::new();
@@ -65,7 +64,6 @@ impl Script {
         self.steps.push(ScriptStep::Statement { text, shown });
     }
 
-    /// Appends another script.
     pub(super) fn append(&mut self, mut other: Self) {
         self.steps.append(&mut other.steps);
     }

@@ -32,7 +32,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Logs in as the administrator.
+    /// Logs in with the login of `config`, usually that of the administrator.
     pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
         let opened = tidegate_service::open(config, &DatabaseName::new(database)).await;
         Self::of(opened.map_err(|source| refused(config, database, source))?).await

@@ -12,7 +12,6 @@ use super::script::{Script, SqlPart, list};
 use super::session::Session;
 use super::{Admin, Error, Result, all_users_role, group};
 
-/// A user to be created.
 pub(super) struct NewUser<'a> {
     pub(super) database: &'a str,
     pub(super) role: &'a str,

@@ -55,8 +55,8 @@ pub trait ChangeLog: Send + Sync {
     /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
     /// position after the last such change; `None` if there was none.
     ///
-    /// `truncations` names the transactions that truncated the whole table, as far as the stream
-    /// has reported this. It has the lower 32 bits of each transaction's id.
+    /// `truncations` has the lower 32 bits of the ids of transactions. The stream has already
+    /// reported that these transactions truncated the whole table.
     async fn partitions(
         &self,
         database: &DatabaseName,
@@ -74,7 +74,8 @@ pub trait ChangeLog: Send + Sync {
     /// - the OID of the table
     /// - the marks of the capture of INSERTs, separated by commas
     /// - the marks of the capture of UPDATEs and DELETEs, separated by commas
-    /// - `true` if statements that write to the table do not fail because of the capture
+    /// - `false` if PostgreSQL rejects UPDATE and DELETE on the table because of the capture,
+    ///   otherwise `true`
     ///
     /// A mark identifies an object by which the table is captured, such as its entry in a
     /// publication. As long as one of the marks remains, no change was missed.
@@ -98,7 +99,7 @@ pub trait ChangeLog: Send + Sync {
 pub struct Demand {
     /// The table's OID.
     pub relation: u32,
-    /// Whether UPDATE and DELETE are captured besides INSERT.
+    /// Whether UPDATE and DELETE are captured too. INSERT and TRUNCATE always are.
     pub changes: bool,
     /// Whether the change log must contain whole old rows.
     pub old_rows: bool,
@@ -109,7 +110,8 @@ pub struct Demand {
 /// The result of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// The position from which the log has every change of the table.
+    /// The position from which the log has every INSERT and TRUNCATE of the table, and with
+    /// [`Demand::changes`] also every UPDATE and DELETE.
     pub since: LogPosition,
     /// The position that the stream must reach before a subscription to the table is acknowledged.
     pub barrier: LogPosition,

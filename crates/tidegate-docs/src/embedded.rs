@@ -16,7 +16,6 @@ macro_rules! embedded {
     };
 }
 
-/// The table of contents.
 pub(crate) const SUMMARY: &str = include_str!("../book/SUMMARY.md");
 
 /// The chapters, as Markdown.

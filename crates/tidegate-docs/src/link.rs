@@ -14,7 +14,6 @@ pub(crate) fn address(path: &str) -> String {
     }
 }
 
-/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The link leads to this URL.

@@ -2,7 +2,6 @@
 
 use crate::link::address;
 
-/// The table of contents.
 pub(crate) struct Summary {
     pub sections: Vec<Section>,
 }

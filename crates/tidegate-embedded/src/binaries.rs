@@ -141,7 +141,6 @@ impl<'a> Lookup<'a> {
 }
 
 impl Binaries {
-    /// The path of a program of this server.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

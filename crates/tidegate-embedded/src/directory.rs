@@ -119,7 +119,6 @@ impl Directory {
             .to_owned())
     }
 
-    /// Stores the administrator's password.
     pub(crate) fn write_password(&self, password: &str, user: &ServerUser) -> Result<()> {
         let path = self.password_file();
         match fs::remove_file(&path) {

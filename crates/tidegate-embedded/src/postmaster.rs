@@ -95,7 +95,6 @@ impl Postmaster {
         self.kill();
     }
 
-    /// Whether the process is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.exited(), Ok(None))
     }

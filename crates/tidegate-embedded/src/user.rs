@@ -39,10 +39,10 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Chooses the operating system user that runs PostgreSQL. This is the current user, unless
-    /// this process runs as root, because PostgreSQL refuses to run as root. Then it is the owner
-    /// of the directory `data`, if the directory exists and does not belong to root. Otherwise it
-    /// is the user `postgres`, or `nobody` if the system has no user `postgres`.
+    /// Chooses the operating system user that runs PostgreSQL: the current user, unless this
+    /// process runs as root. For root, it is the owner of the directory `data`, if the directory
+    /// exists and does not belong to root. Otherwise it is the user `postgres`, or `nobody` if the
+    /// system has no user `postgres`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

@@ -28,7 +28,6 @@ impl Version {
         Some(Self { major, minor })
     }
 
-    /// Whether Tidegate supports this version.
     pub(crate) fn is_supported(self) -> bool {
         (OLDEST..=NEWEST).contains(&self.major)
     }

@@ -19,7 +19,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// attempts.
 pub(crate) const RETRIES: (u32, Duration) = (20, Duration::from_millis(250));
 
-/// A row of text values.
 pub(crate) type TextRow = Vec<Option<String>>;
 
 /// The value in a row at the index `at`; empty if the value is NULL or missing.

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 /// The maximum number of entries in `FeedMetrics::ends`.
 const MAX_ENDS: usize = 256;
 
-/// The counters of a database's feed.
 #[derive(Debug, Default)]
 pub(crate) struct FeedMetrics {
     /// How many events were put into the queues of connections.
@@ -36,7 +35,6 @@ pub(crate) struct StreamLag {
 }
 
 impl FeedMetrics {
-    /// Increments a counter.
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
     }

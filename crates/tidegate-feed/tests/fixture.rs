@@ -196,6 +196,25 @@ impl Fixture {
         self.sql.batch_execute(sql).await.unwrap();
     }
 
+    /// Waits until PostgreSQL has sent everything that was committed before to the streams of the
+    /// database.
+    pub(crate) async fn wait_until_sent(&self) {
+        let end = "SELECT pg_current_wal_flush_lsn()::text";
+        let end: String = self.sql.query_one(end, &[]).await.unwrap().get(0);
+        let is_sent = "SELECT coalesce(bool_and(r.sent_lsn >= $1::text::pg_lsn), true)
+            FROM pg_stat_replication r JOIN pg_stat_activity a USING (pid)
+            WHERE a.datname = current_database()";
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            let row = self.sql.query_one(is_sent, &[&end]).await.unwrap();
+            if row.get::<_, bool>(0) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "not sent");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Breaks the streams of the database. The streams of an outbox are sessions with a certain
     /// `application_name`.
     pub(crate) async fn break_streams(&self) {

@@ -266,6 +266,37 @@ async fn row_level_security_applies_to_the_next_row() {
 }
 
 #[tokio::test]
+async fn row_level_security_that_is_enabled_during_a_subscribe_applies() {
+    let (fixture, queries) = QueryLog::fixture("feed_enabled", &Setup::without_polls()).await;
+    fixture
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             CREATE POLICY p ON t USING (id > 3)",
+        )
+        .await;
+    let mut free = fixture.all("t", &["id"]).await;
+    fixture.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(free.event().await, "+{\"id\":1}");
+    let request = fixture.request("t", &["id"]).await;
+    let held = queries.hold_query(PRIVILEGES).await;
+    let enable = async {
+        queries.held().await;
+        fixture
+            .run("ALTER TABLE t ENABLE ROW LEVEL SECURITY; INSERT INTO t VALUES (2)")
+            .await;
+        // The definition precedes the row in the change log.
+        fixture.wait_until_sent().await;
+        drop(held);
+    };
+    let (subscribed, ()) = tokio::join!(fixture.subscribe(request), enable);
+    let mut guarded = subscribed.unwrap();
+    fixture
+        .run("INSERT INTO t VALUES (3), (4)")
+        .await;
+    assert_eq!(guarded.event().await, "+{\"id\":4}");
+}
+
+#[tokio::test]
 async fn a_policy_applies_to_the_next_row() {
     let fixture = Fixture::new("feed_next_policy").await;
     let mut alice = fixture.table_with_policy().await;

@@ -92,7 +92,7 @@ pub enum Error {
     Condition {
         /// The position in the text, counted in characters from 1.
         position: usize,
-        /// The text that was found, and the text that was expected.
+        /// The problem, for example the text that was found and the text that was expected.
         problem: String,
     },
     /// A condition cannot be evaluated exactly outside PostgreSQL.

@@ -23,8 +23,8 @@ const TARGET_ALIAS: &str = "f";
 
 impl Filter {
     /// Appends the filter as an SQL condition on the rows of `relation`, whose alias is `alias`.
-    /// The caller need not put the condition in parentheses next to `and`, `or` or `not`. It must
-    /// do so after an operator that binds more tightly than `not`.
+    /// The condition needs no parentheses next to `and`, `or` or `not`. It needs them after an
+    /// operator that binds more tightly than `not`.
     ///
     /// Every value is a parameter, every name is quoted, every operator is schema-qualified.
     /// Columns are not cast, except those of a domain over an enum. Filters of the same structure

@@ -6,7 +6,7 @@ use tidegate_values::{Type, TypeField as Field, TypeKind, base_type, is_spatial}
 use crate::operator::Operator;
 
 /// A class of types that accept the same kinds of JSON values. They also have the same operators,
-/// as far as PostgreSQL has them for the type.
+/// except those that PostgreSQL does not have for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeClass {
     Boolean,

@@ -42,7 +42,6 @@ pub struct Api {
 /// A cached document, or the errors of an invalid document.
 type CachedDocument = Result<Valid, Vec<Error>>;
 
-/// A valid document.
 #[derive(Debug)]
 struct Valid {
     document: Document,

@@ -24,9 +24,7 @@ pub(crate) enum Named {
 /// An object type for ranges and geometric values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ValueObject {
-    /// The name of the type.
     pub name: &'static str,
-    /// The description of the type.
     pub description: &'static str,
     /// The fields of the type.
     pub members: &'static [ValueMember],
@@ -35,7 +33,6 @@ pub(crate) struct ValueObject {
 /// A field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ValueMember {
-    /// The name of the field.
     pub name: &'static str,
     /// The type of the field, and where its value is in the JSON form.
     pub content: MemberContent,
@@ -46,17 +43,17 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar, by the name of its type. Its value is the member with the field's name in the JSON
-    /// form of the enclosing object.
+    /// A scalar of the type with this name. In the JSON form of the enclosing object, it is the
+    /// member with the name of the field.
     Scalar(&'static str),
-    /// An object. Its value is the member with the field's name in the JSON form of the enclosing
-    /// object.
+    /// An object of this type. In the JSON form of the enclosing object, it is the member with the
+    /// name of the field.
     Object(&'static ValueObject),
-    /// A list of objects. Its value is the member with the field's name in the JSON form of the
-    /// enclosing object.
+    /// A list of objects of this type. In the JSON form of the enclosing object, it is the member
+    /// with the name of the field.
     List(&'static ValueObject),
-    /// A list of objects. Its value is the JSON form of the enclosing object itself, which is an
-    /// array, as for a polygon.
+    /// A list of objects of this type. It is the JSON form of the enclosing object itself, which is
+    /// an array, as for a polygon.
     Whole(&'static ValueObject),
 }
 
@@ -164,14 +161,10 @@ pub(crate) static VALUE_OBJECTS: [&ValueObject; 13] = [
     &TSRANGE, &TSTZRANGE, &DATERANGE,
 ];
 
-/// A scalar type of the API.
 #[derive(Debug)]
 pub(crate) struct ScalarType {
-    /// The name of the scalar.
     pub name: &'static str,
-    /// The description of the scalar.
     pub description: &'static str,
-    /// The input that the scalar accepts.
     pub input: ScalarInput,
     /// The URL of the scalar's specification (GraphQL, section 3.13.4, "@specifiedBy").
     pub specified_by: Option<&'static str>,
@@ -201,7 +194,6 @@ const fn scalar_type(
     }
 }
 
-/// The scalar types of the API.
 pub(crate) static SCALARS: [ScalarType; 10] = [
     scalar_type("Boolean", "`true` or `false`.", ScalarInput::Standard),
     scalar_type(

@@ -14,7 +14,6 @@ pub(crate) struct Printer<'s> {
 }
 
 impl<'s> Printer<'s> {
-    /// A printer that has not printed anything yet.
     pub(crate) fn new(types: &'s Types) -> Self {
         let types = types.iter().filter(|defined| !defined.is_standard());
         Self {

@@ -68,7 +68,6 @@ impl File {
         }
     }
 
-    /// The name of the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -6,9 +6,9 @@
 //! it, the second at most half of the rest, and so on.
 //!
 //! All anonymous callers together hold at most a third of the bytes that remain free, which is a
-//! quarter of the budget if nothing else is reserved. The anonymous callers of one tenant hold at
-//! most half of the part of this third that those of other tenants have not reserved. If nothing
-//! else is reserved, this is a seventh of the budget.
+//! quarter of the budget if nothing else is reserved. From this third, the bytes that the anonymous
+//! callers of other tenants hold are subtracted. The anonymous callers of one tenant hold at most
+//! half of the rest, which is a seventh of the budget if nothing else is reserved.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -47,7 +47,7 @@ pub struct RequestBody {
 
 opaque_debug!(RequestBody);
 
-/// Reads a body. A body in a single piece is not copied.
+/// Reads a body. A body of at most 64 KiB that arrives in a single piece is not copied.
 ///
 /// # Errors
 ///

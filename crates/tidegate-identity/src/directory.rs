@@ -37,8 +37,8 @@ impl UserDirectory {
         }
     }
 
-    /// The same directory, whose audit events name the user `actor` and `address`. The audit events
-    /// of a directory without this call name the operator.
+    /// The same directory, but its audit events name the user `actor` and the `address` of the
+    /// request instead of the operator.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             ports: self.ports.clone(),

@@ -32,7 +32,6 @@ pub struct PasswordHasher {
     dummy_hash: String,
 }
 
-/// The result of verifying a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PasswordCheck {
     Wrong,
@@ -84,9 +83,9 @@ impl PasswordHasher {
         self.pool.run(self.hashing(password, random)?).await?
     }
 
-    /// Hashes the new passwords of several users. Returns each hash with the index of its user. All
-    /// calls together hash or queue at most one password per hashing thread at a time. So the
-    /// password of a sign-in waits only a short time.
+    /// Hashes the new passwords of several users. Returns each hash with the index of its user.
+    /// Concurrent calls share a limit: at most one of their passwords per hashing thread is hashed
+    /// or queued at a time. So the password of a sign-in waits only a short time.
     ///
     /// Errors: those of [`Self::hash`], with the index of the user.
     pub(crate) async fn hash_all(

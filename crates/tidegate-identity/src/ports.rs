@@ -19,7 +19,6 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Writes an event to the audit log.
     pub(crate) async fn audit(&self, event: AuditEvent) {
         self.store.append_audit_or_log(&[event]).await;
     }

@@ -31,8 +31,8 @@ pub trait RoleAdmin: Send + Sync {
     /// can run as this role. The calling function must hold the lock of the tenant's groups.
     async fn provide_group(&self, database: &str, group: &str) -> RoleResult<()>;
 
-    /// Limits the resources of a default user's role, and removes the limits from any other user's
-    /// role.
+    /// Limits the resources of the user's role if it is the default user. Otherwise removes the
+    /// limits from the role.
     async fn limit_role(&self, user: &User) -> RoleResult<()>;
 
     /// Stores in the tenant's database the values that `tidegate.user_id()` and `tidegate.claims()`

@@ -49,16 +49,18 @@ impl fmt::Debug for SessionId {
 /// Why a session was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndReason {
-    /// The client revoked one of the session's tokens (RFC 7009).
+    /// The client revoked one of the session's tokens (RFC 7009), or the session was a personal
+    /// access token and was revoked.
     Revoked,
     /// A refresh token was presented again after one of its successors had been presented, so it
     /// was copied.
     RefreshReuse,
     /// The session's authorization code was presented again, so it was copied.
     CodeReuse,
-    /// The user ended the session on the account page.
+    /// The user ended the session on the account page, or withdrew the consent to its client.
     UserEnded,
-    /// The user or the tenant's owner ended the session over the API.
+    /// The user or the tenant's owner ended the session over the API. Or the client lost the grant
+    /// `client_credentials`, which opened the session, or got another service user.
     Ended,
     /// The user's password was set.
     PasswordChanged,

@@ -18,7 +18,6 @@ pub enum Network {
 }
 
 impl Network {
-    /// Whether a request may go to this address.
     pub(crate) fn allows(self, address: IpAddr) -> bool {
         self == Self::AllowPrivate || is_public(address)
     }

@@ -126,9 +126,9 @@ impl FromStr for ClaimPath {
     }
 }
 
-/// Parses the first segment of the text, and returns the text after it. `is_first` is whether the
-/// text is a whole path, whose first name has no dot before it. The error describes the text that
-/// was expected.
+/// Parses the segment at the start of the text, and returns the text after it. If `is_first` is
+/// set, the text is a whole path, and a name at its start needs no dot. The error describes the
+/// text that was expected.
 fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> {
     if let Some(quoted) = text.strip_prefix("[\"") {
         let (name, behind) = quoted
@@ -142,9 +142,9 @@ fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> 
         return Ok((Segment::Index(index), behind));
     }
     let name = match text.strip_prefix('.') {
-        Some(name) => name,
-        None if is_first => text,
-        None => return Err("a dot or a bracket"),
+        Some(name) if !is_first => name,
+        _ if is_first => text,
+        _ => return Err("a dot or a bracket"),
     };
     let (name, behind) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
     if name.is_empty() || name.contains([']', '"']) {

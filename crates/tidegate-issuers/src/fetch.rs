@@ -69,7 +69,6 @@ impl DocumentClient {
 }
 
 impl Fetch {
-    /// The identifier of the issuer.
     pub(crate) fn issuer(&self) -> &str {
         &self.issuer
     }
@@ -82,7 +81,6 @@ impl Fetch {
         }
     }
 
-    /// Loads the current keys of the issuer.
     pub(crate) async fn keys(&self) -> Result<KeySet, FetchError> {
         let url = match &self.jwks_url {
             Some(url) => url.clone(),

@@ -105,7 +105,6 @@ impl Issuer {
         Ok(self.keys.are_current(&token.keys))
     }
 
-    /// Whether these claims name one of the accepted audiences.
     pub(crate) fn accepts_audience(&self, claims: &Map<String, Value>) -> bool {
         let audience = strings(self.settings.audience_claim.find(claims));
         audience.is_some_and(|found| found.iter().any(|one| self.settings.audience.contains(one)))

@@ -138,8 +138,8 @@ impl KeyCache {
         {
             return last.error.clone();
         }
-        // The attempt is recorded before the request, so that it counts even if the task ends
-        // early.
+        // The attempt is recorded before the request, so that it delays the next request even if
+        // the task ends early.
         *attempt = Some(Attempt {
             at: Instant::now(),
             error: None,

@@ -56,7 +56,6 @@ struct Jwk {
 
 struct PublicKey {
     id: Option<String>,
-    /// The algorithms that the key can be used with.
     algorithms: &'static [SignatureAlgorithm],
     material: KeyMaterial,
 }
@@ -70,7 +69,6 @@ enum KeyMaterial {
     Curve(Vec<u8>),
 }
 
-/// The result of checking a signature with the keys of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureCheck {
     Valid,

@@ -48,8 +48,8 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether a person in a group is recorded as a member of the tenant at the first request.
-    // This setting is stored only if it is true, because earlier releases refuse settings that they
-    // do not know.
+    // This setting is stored only if it is true. The first releases refuse an issuer whose settings
+    // have a member that they do not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The paths of the claims that policies can read, for people in a group; `None` for all. The
@@ -157,8 +157,7 @@ impl IssuerSettings {
 }
 
 impl SignatureAlgorithm {
-    /// The algorithm with this name, which is the name in the header of a token. `None` if the
-    /// algorithm is not supported.
+    /// The algorithm that has this name in the header of a token; `None` if it is not supported.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
         Self::deserialize(name).ok()

@@ -37,7 +37,9 @@ impl SmtpMailer {
             .split_once("://")
             .ok_or_else(|| Error::SmtpUrl("it has no scheme".to_owned()))?;
         let host = host_of(rest);
-        if scheme == "smtp" && !rest.contains("tls=required") && !is_loopback(host) {
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        let needs_tls = query.split('&').any(|pair| pair == "tls=required");
+        if scheme == "smtp" && !needs_tls && !is_loopback(host) {
             return Err(Error::Unencrypted(host.to_owned()));
         }
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)

@@ -22,6 +22,7 @@ fn unencrypted_connections_over_a_network_are_rejected() {
         "smtp://127.0.0.1@smtp.example.com:25",
         "smtp://smtp.example.com:587?tls=opportunistic",
         "smtp://127.0.0.1.example.com",
+        "smtp://user:tls=required@smtp.example.com",
     ] {
         let refused = SmtpMailer::new(bad, "a@example.com");
         assert!(matches!(refused, Err(Error::Unencrypted(_))), "{bad}");

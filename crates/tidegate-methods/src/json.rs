@@ -20,7 +20,6 @@ pub(crate) fn write(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, booleans and maps of them have a JSON form")
 }
 
-/// The kind of a JSON value.
 pub(crate) fn kind(raw: &RawValue) -> JsonKind {
     JsonKind::of(raw.get())
 }

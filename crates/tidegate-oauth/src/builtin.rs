@@ -15,12 +15,10 @@ pub struct BuiltinClients {
 }
 
 impl BuiltinClients {
-    /// Whether `id` is the id of a built-in client.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.ids.iter().any(|known| known == id)
     }
 
-    /// The built-in client with this id.
     pub(crate) fn find(&self, id: &str) -> Option<Client> {
         let name = match id {
             "tidegate" => "Tidegate",
@@ -49,7 +47,6 @@ impl BuiltinClients {
         })
     }
 
-    /// Whether `uri` is one of the pages of this service.
     pub(crate) fn is_page(&self, uri: &str) -> bool {
         self.pages.iter().any(|page| page == uri)
     }

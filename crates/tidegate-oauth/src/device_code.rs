@@ -103,7 +103,6 @@ impl DeviceCode {
     }
 }
 
-/// A user code.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct UserCode(String);
 

@@ -38,7 +38,6 @@ impl Ports {
         AuditEvent::new(self.clock.now(), kind, database)
     }
 
-    /// Writes an event to the audit log.
     pub(crate) async fn audit(&self, event: AuditEvent) {
         let store: &dyn IdentityStore = &*self.store;
         store.append_audit_or_log(&[event]).await;

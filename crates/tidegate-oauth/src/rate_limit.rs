@@ -56,8 +56,8 @@ impl Default for RateLimits {
     }
 }
 
-/// The counter of wrong secrets that are sent for a client from one address, or by requests whose
-/// address is not known.
+/// The counter of wrong secrets that are sent for a client from one address. Requests whose address
+/// is not known share one counter of the client.
 pub(crate) fn client(id: &str, from: Option<IpAddr>) -> AttemptKey {
     let from = from.map(|address| AttemptKey::of_address(CLIENT, address).subject);
     AttemptKey::of_text(CLIENT, &format!("{id} {}", from.unwrap_or_default()))

@@ -77,8 +77,8 @@ fn host_of(rest: &str) -> Option<&str> {
     (is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())).then_some(host)
 }
 
-/// Whether `host` is a valid host name. A `*` is not valid, because in a content security policy it
-/// would match a whole domain.
+/// Whether `host` is a valid host name. A `*` is not valid: the content security policy of a page
+/// may contain the host, and a `*` there would match a whole domain.
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !host.is_empty() && host.bytes().all(allowed)

@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use tidegate_identity::{OutboundError, Timestamp};
 use tidegate_issuers::{DocumentClient, Issuer, IssuerSettings};
 
-/// How long a discovery document is cached.
 const CACHE_TTL: Duration = Duration::from_hours(1);
 /// The largest size of a response, in bytes.
 const MAX_BODY: usize = 256 * 1024;
@@ -67,7 +66,6 @@ impl DiscoveryCache {
     }
 }
 
-/// Loads the discovery document of an issuer.
 async fn load(http: &reqwest::Client, issuer: &str) -> Result<Discovery, OutboundError> {
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
@@ -128,10 +126,11 @@ pub(crate) fn is_secure(url: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority
-        .rsplit_once(':')
-        .map_or(authority, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
     let loopback = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
-    loopback || host == "localhost"
+    // In `user:password@host` the host is after the `@`.
+    (loopback || host == "localhost") && !authority.contains('@')
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 use tidegate_identity::ExternalIdentity;
 use tidegate_issuers::VerifiedToken;
 
-/// The reason why an ID token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IdTokenError {
     #[error("the ID token is malformed")]

@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
 use crate::{code_flow, github, id_token};
 
-/// The timeout for a request to a provider.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configured identity providers.

@@ -83,7 +83,6 @@ impl fmt::Debug for ProviderSettings {
 }
 
 impl ProviderKind {
-    /// The URLs in the settings.
     pub(crate) fn urls(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::OpenId(issuer) => (issuer, None),
@@ -92,7 +91,6 @@ impl ProviderKind {
         std::iter::once(first).chain(second).map(String::as_str)
     }
 
-    /// The scopes that are requested.
     pub(crate) fn scopes(&self) -> &'static [&'static str] {
         match self {
             Self::OpenId(_) => &["openid", "email", "profile"],

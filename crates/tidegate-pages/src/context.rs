@@ -19,7 +19,6 @@ use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 use tidegate_http::request_body::IncomingBody;
 
-/// The context of a page request.
 pub(super) struct PageContext<'a> {
     pub(super) app: &'a App,
     head: &'a Parts,
@@ -29,7 +28,6 @@ pub(super) struct PageContext<'a> {
     fresh: bool,
     /// The signed-in browser, if any.
     pub(super) browser: Option<Browser>,
-    /// The query parameters.
     pub(super) query: Parameters,
     form: Parameters,
 }
@@ -104,7 +102,6 @@ impl<'a> PageContext<'a> {
         self.query.text(name).ok().flatten()
     }
 
-    /// The browser's cookie.
     pub(super) fn cookie(&self) -> &Secret {
         &self.cookie
     }
@@ -125,7 +122,6 @@ impl<'a> PageContext<'a> {
         self.path(here.map_or("/", http::uri::PathAndQuery::as_str))
     }
 
-    /// The raw query of this request.
     pub(super) fn raw_query(&self) -> &str {
         self.head.uri.query().unwrap_or_default()
     }
@@ -185,7 +181,6 @@ impl<'a> PageContext<'a> {
         self.with_cookie(response)
     }
 
-    /// A response that redirects to `location`.
     pub(super) fn redirect(&self, location: &str) -> Response<Body> {
         self.with_cookie(template::redirect(location))
     }

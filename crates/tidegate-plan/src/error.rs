@@ -20,7 +20,7 @@ pub enum Error {
     /// The root field with this response key cannot be planned.
     #[error("{1}")]
     Root(Arc<str>, #[source] Box<Error>),
-    /// The rows of all levels, or the response, exceed this many bytes.
+    /// The response has, or would have, more than this many bytes.
     #[error("the result is larger than {0} bytes")]
     TooLarge(u64),
     /// This crate or its caller has a bug.

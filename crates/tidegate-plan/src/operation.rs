@@ -188,7 +188,8 @@ pub enum ConflictTarget {
 /// An update of rows.
 #[derive(Debug)]
 pub struct Update<'a> {
-    /// The condition on the rows; never empty.
+    /// The condition on the rows. An empty filter is an error
+    /// ([`Error::Unbounded`](crate::Error::Unbounded)).
     pub filter: Filter,
     /// The columns that change, with their new values.
     pub values: Vec<(ColumnId, Json<'a>)>,
@@ -199,7 +200,8 @@ pub struct Update<'a> {
 /// A delete of rows.
 #[derive(Debug)]
 pub struct Delete {
-    /// The condition on the rows; never empty.
+    /// The condition on the rows. An empty filter is an error
+    /// ([`Error::Unbounded`](crate::Error::Unbounded)).
     pub filter: Filter,
     /// The fields that are returned of each deleted row.
     pub returning: Selection,

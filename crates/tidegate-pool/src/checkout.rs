@@ -30,14 +30,16 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The sessions of a role without fixed settings started with other settings than this
-        // caller needs.
         if login.role_use.needs_fixed_settings() {
+            // An anonymous caller or a member must not get a session without fixed settings.
+            // `enqueue` closes such sessions of the role.
             if !role.has_fixed_settings {
                 return None;
             }
             role.fixed_settings_requested_at = Some(now);
         } else if role.fixed_settings_have_lapsed(now) {
+            // Other callers get sessions with the role's own settings once the fixed settings have
+            // lapsed. `enqueue` closes the sessions with fixed settings.
             return None;
         }
         let mut entry = role.take_idle(&login.role_use)?;

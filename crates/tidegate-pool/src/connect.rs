@@ -20,7 +20,6 @@ const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 /// The maximum time for which a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
-/// PostgreSQL did not respond in time.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {0:?}")]
 struct NoResponse(Duration);
@@ -134,8 +133,9 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Adds the connection of a probe to the pool if the limits allow it and the role still has
-    /// fixed settings, or still has none, as when the probe began. Otherwise closes the connection.
+    /// Adds the connection of a probe to the pool if the limits allow it and
+    /// [`Role::has_fixed_settings`] has not changed since the probe began. Otherwise closes the
+    /// connection.
     fn keep_probe(
         self: &Arc<Self>,
         key: &PoolKey,

@@ -136,12 +136,12 @@ pub enum OpenError {
     /// The `CONNECTION LIMIT` of the role or of its database is reached (also 53300).
     #[error("the connection limit of the role or its database is reached")]
     Limited(#[source] Cause),
-    /// The role does not exist or has another password than the service uses (28P01), or a setting
-    /// makes every session of the role fail. An operator has to repair the login.
+    /// PostgreSQL refuses the password of the role (28P01), or a setting makes every session of the
+    /// role fail. An operator has to repair the login.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
-    /// The operator has locked out the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
-    /// `pg_hba.conf`.
+    /// The role does not exist, or the operator has locked it out by `NOLOGIN`, `VALID UNTIL`,
+    /// `REVOKE CONNECT` or `pg_hba.conf`.
     #[error("the role may not log in")]
     AccessDenied {
         /// The error for the role's requests, with the SQLSTATE 28000 or 42501.

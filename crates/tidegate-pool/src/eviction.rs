@@ -18,9 +18,9 @@ impl<K: Connector> State<K> {
     /// that hold more than their share come first. Among equal roles, the connection that has been
     /// idle longest is closed.
     ///
-    /// The most recently used connection of a role is always checked out first. Therefore, a
-    /// connection that has been idle for a long time was not needed for parallel requests of its
-    /// role during this time.
+    /// A request gets the most recently used idle connection of its role, unless its OAuth session
+    /// used another one last. Therefore, a connection that has been idle for a long time was not
+    /// needed for parallel requests of its role during this time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;

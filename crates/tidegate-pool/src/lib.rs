@@ -235,7 +235,6 @@ impl<K: Connector> Inner<K> {
         outcome
     }
 
-    /// Takes back a connection that a request returns.
     fn return_connection(self: &Arc<Self>, entry: Box<PoolEntry<K>>, recycle: Recycle) {
         if recycle == Recycle::Reset {
             return self.begin_reset(entry);

@@ -8,12 +8,15 @@ use std::time::Duration;
 const ASSUMED: Duration = Duration::from_millis(8);
 /// The lower bound of a measurement. Shorter measurements count as this value.
 const MIN_MEASURED: Duration = Duration::from_millis(2);
-/// The upper bound of a measurement. Longer measurements count as this value, so that a role
-/// eventually gets another connection even if the server is overloaded.
+/// The upper bound of a measurement. Longer measurements count as this value. The bound limits
+/// [`LoginTime`], and therefore how long requests of a role wait until the role gets another
+/// connection while the server is overloaded.
 const MAX_MEASURED: Duration = Duration::from_millis(50);
 
-/// A moving average of login times. It grows when PostgreSQL is busy, and the pool then opens fewer
-/// connections.
+/// A moving average of login times. The pool opens a further connection of a role only after the
+/// role's requests have waited for at least this time in total
+/// ([`needs_login`](super::role::Role::needs_login)). The average grows when PostgreSQL is busy,
+/// and the pool then opens fewer connections.
 pub(super) struct LoginTime(Duration);
 
 impl Default for LoginTime {

@@ -17,11 +17,9 @@ pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireEr
 /// The phase of a connection that is not idle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The connection is being opened.
     Opening,
-    /// A request uses the connection.
+    /// A request uses the connection, or its reset takes longer than usual.
     CheckedOut,
-    /// The session of the connection is being reset.
     Resetting,
     /// The connection is unusable, and the server may still run a statement of it.
     Closing,
@@ -129,8 +127,8 @@ impl<K: Connector> Role<K> {
     /// connection there are three conditions:
     ///
     /// - More requests wait than connections are being opened or reset.
-    /// - Fewer connections are being opened than the role has open. So a burst of requests does not
-    ///   open a connection for each request.
+    /// - Fewer connections of the role are being opened than are open already. So a burst of
+    ///   requests does not open a connection for each request.
     /// - The total waiting time of the requests has reached `price` once for the new login and once
     ///   for each login in progress.
     pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {

@@ -24,7 +24,6 @@ type Rank = (u64, u64);
 enum NextAction {
     /// Give an idle connection of the role to a waiting request.
     CheckOut(PoolKey),
-    /// Open a connection of the role.
     Open(PoolKey),
     /// Open a connection for the first role, and close an idle connection of the second role.
     Replace(PoolKey, PoolKey),
@@ -69,8 +68,9 @@ impl<K: Connector> State<K> {
     }
 
     /// Closes the connections of a role when anonymous callers or members start to share the role,
-    /// because the sessions lack the fixed settings. Also closes them after the fixed settings have
-    /// lapsed, because the sessions of the role's only user must not have them.
+    /// because the sessions lack the fixed settings. Also closes them when another caller requests
+    /// a connection after the fixed settings have lapsed, because the session of this caller must
+    /// start with the role's own settings.
     fn close_if_settings_change(
         &mut self,
         key: &PoolKey,

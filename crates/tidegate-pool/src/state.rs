@@ -23,12 +23,10 @@ pub(super) enum Action<K: Connector> {
     /// Open a connection of the role. The number identifies the event at which this was decided.
     /// The third value is a connection to close first; `None` if no connection has to be closed.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
-    /// Close the connection.
     Close(Box<PoolEntry<K>>),
     /// Give the connection to a waiting request. The flag says whether another OAuth session of
     /// the user used the connection before.
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
-    /// Give the error to a waiting request.
     Refuse(Reply<K>, AcquireError),
 }
 

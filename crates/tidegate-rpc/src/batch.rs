@@ -130,8 +130,8 @@ fn author(bound: &[BoundCall]) -> Author {
     }
 }
 
-/// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed. If
-/// the connection was lost, it is unknown whether the batch was committed.
+/// Converts the error of a pipeline. Unless the transaction was rolled back, the batch is in doubt:
+/// it may have been committed, for example if the connection was lost after COMMIT had been sent.
 fn failure(failed: PipelineError) -> BatchFailure {
     let PipelineError {
         step,
@@ -176,12 +176,11 @@ async fn bind(
     }
 }
 
-/// Writes the response to a batch that failed.
 fn write_failure(calls: &[Call<'_>], failure: &BatchFailure, out: &mut dyn Output) {
     let (errors, others) = match failure {
         BatchFailure::Calls(errors) => {
-            // A notification has no response. If one failed, the other calls get its error as the
-            // cause, because the client would not see it otherwise.
+            // A notification has no response. If a notification failed, the other calls get its
+            // error as their cause. Otherwise the client would not see the error.
             let unheard = |(index, _): &&(usize, Error)| calls[*index].is_notification();
             let cause = errors.iter().find(unheard).map(|(_, error)| cause(error));
             (&errors[..], &Error::RolledBack { cause })

@@ -72,7 +72,6 @@ pub(crate) async fn find(
     found.map_err(Error::Registry)?.ok_or(Error::MethodNotFound)
 }
 
-/// The writer of a method's rows.
 pub(crate) fn writer(
     method: &Method,
     format: OutputFormat,

@@ -24,7 +24,6 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Parses a request object.
     pub(crate) fn parse(raw: &'a RawValue) -> Result<Self, Error> {
         let invalid = |problem| Err(Error::InvalidRequest(problem));
         if !raw.get().starts_with('{') {

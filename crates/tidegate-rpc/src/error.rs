@@ -51,7 +51,7 @@ pub enum Error {
     /// The method could not be looked up.
     #[error("the method could not be looked up")]
     Registry(#[source] StoreError),
-    /// The call was rolled back, because another call of the batch failed.
+    /// The call was rolled back, because another call of the batch or the commit failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
         /// The error object of the call that failed; `None` if the response to that call contains

@@ -108,7 +108,7 @@ pub(crate) fn write_error(id: Id<'_>, error: &Error, out: &mut BytesMut) {
     out.extend_from_slice(b"}");
 }
 
-/// The error object of a response (section 5.1).
+/// The error object of a response (JSON-RPC 2.0, section 5.1).
 pub(crate) fn error_object(error: &Error) -> String {
     let (code, message) = code(error);
     let object = ErrorObject {
@@ -119,7 +119,7 @@ pub(crate) fn error_object(error: &Error) -> String {
     serde_json::to_string(&object).expect("strings and numbers can be written")
 }
 
-/// The code of an error in a request object (section 5.1).
+/// The code of an error in a request object (JSON-RPC 2.0, section 5.1).
 const INVALID_REQUEST: i32 = -32600;
 
 /// The code of an error, with the message that the specification prescribes.

@@ -16,8 +16,8 @@
 -- this session:
 --
 -- - If a row is committed already, no role switch succeeds any more. The lock on the row prevents a
---   decision from removing it before this transaction ends. Nothing else is needed after all
---   earlier transactions of authenticators have ended.
+--   decision from removing it before this transaction ends. This is enough if no session of an
+--   authenticator is in a transaction.
 -- - Otherwise this function locks the table. It waits for the transactions that have switched,
 --   because each of them has read the table, and new ones wait until this transaction ends. The
 --   lock has a short timeout, because a transaction that it waits for may wait for this one.

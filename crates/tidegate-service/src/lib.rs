@@ -137,12 +137,13 @@ impl ServiceConnections {
 
     /// Changes the limits on connections. By default, connections to the databases of tenants are
     /// unlimited. If there are more connections than the new limits, idle connections are closed
-    /// immediately, and others when they are returned to their pool. Returns how many connections
-    /// above the limits are left.
+    /// immediately. Connections in use are closed by a later call, when they are idle. Returns how
+    /// many connections above the limits are left.
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
-        // Both numbers include connections in use, so the result is their maximum, not their sum.
+        // A pooled connection in use above a limit counts in both numbers: it holds a permit, and
+        // it is open in its pool. The result is therefore their maximum, not their sum.
         permits.max(open + self.main.trim(limits.control))
     }
 

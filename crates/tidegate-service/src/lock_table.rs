@@ -43,9 +43,9 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Other sessions can invalidate the caches by changing many definitions. While the table is full,
 /// a catalog can be read only if the session already holds a lock on it. The planner also locks the
-/// indexes of the relations that it plans to read. Only superusers may read the catalogs
-/// `pg_authid` and `pg_statistic`. Reading the views `pg_roles` and `pg_stats` locks these catalogs
-/// too, and every role may read the views.
+/// indexes of the relations that it plans to read. The views `pg_roles` and `pg_stats` stand for
+/// the catalogs `pg_authid` and `pg_statistic`, which only superusers may read. Every role may read
+/// the views, and reading them locks these catalogs too.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -84,7 +84,6 @@ const CATALOGS: [&str; 30] = [
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
-/// Releases the locks of the probe.
 const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
 /// Takes the reserve: as many entries of the lock table as four sessions may use on average, 256 by
 /// default. Fails if fewer entries are free.
@@ -155,7 +154,8 @@ struct ReserveState {
 
 /// Keeps a transaction open in which a check has run. The transaction holds all locks that later
 /// checks need, so a check works while the table is full. The transaction holds no snapshot between
-/// its statements. Returns when the connection has ended.
+/// its statements. Returns when the connection has ended, or when a transaction cannot be started
+/// although the table is not full.
 async fn serve_checks(
     config: &Config,
     requested: &Notify,
@@ -269,10 +269,10 @@ async fn has_room(
 
 /// The query that terminates the session with the most locks, if it belongs to a user and holds
 /// more than `max_locks_per_transaction` locks. `pid` is the SQL expression for the process to
-/// terminate: `most.pid`, or NULL to terminate nothing. The planner locks all relations that the
-/// query may read, even if no row is found. The query uses no view, such as `pg_roles`, because
-/// reading a view's rule can need the lock of a TOAST table. Sessions of superusers are excluded,
-/// because superusers count as members of every role.
+/// terminate: `most.pid`, or NULL to terminate nothing. [`begin`] runs the query with NULL to have
+/// the planner lock all relations that the query reads. The query uses no view, such as `pg_roles`,
+/// because reading a view's rule can need the lock of a TOAST table. Sessions of superusers are
+/// excluded, because superusers count as members of every role.
 fn terminate_sql(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \

@@ -18,8 +18,8 @@ use super::service_pool::ServiceCircuitBreaker;
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. It is short for two reasons. A node that
-/// does not listen uses stale caches. And after an outage, the node opens its other service
-/// connections only when this connection is open.
+/// does not listen uses stale caches. And when this connection opens after an outage, the circuit
+/// breaker immediately allows the other service connections again.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_millis(500);
 /// The interval at which an outage that lasts is logged again.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);

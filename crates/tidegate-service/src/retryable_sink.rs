@@ -20,7 +20,6 @@ impl<'a> RetryableSink<'a> {
         }
     }
 
-    /// Whether the sink has received a row.
     pub(super) fn has_rows(&self) -> bool {
         self.rows
     }

@@ -80,7 +80,6 @@ impl ServiceSession {
         Ok(!ended.is_empty())
     }
 
-    /// Opens a transaction.
     pub(super) async fn begin(&self, mode: Mode) -> Result<()> {
         self.command(match mode {
             Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",

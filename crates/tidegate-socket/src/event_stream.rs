@@ -198,7 +198,8 @@ struct Events {
 
 /// Waits for the next deliveries and returns their text. Returns a comment, which clients ignore,
 /// if none arrives for [`COMMENT_INTERVAL`], and an error event when the token expires or is no
-/// longer valid. Returns `None` after the final event, and when the node is shutting down.
+/// longer valid. Returns `None` after the final event, when the event queue was closed, and when
+/// the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;

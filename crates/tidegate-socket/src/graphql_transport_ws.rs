@@ -15,12 +15,14 @@ pub(super) enum TransportMessage<'a> {
     },
     /// `subscribe`, which starts an operation. The `id` is the JSON text of a string, as the client
     /// wrote it.
-    Subscribe { id: Box<str>, payload: &'a RawValue },
+    Subscribe {
+        id: Box<str>,
+        payload: &'a RawValue,
+    },
     /// `complete`, which ends the operation with this id.
     Complete(Box<str>),
     /// `ping`, with its payload.
     Ping(Option<&'a RawValue>),
-    /// `pong`.
     Pong,
 }
 

@@ -51,7 +51,6 @@ impl fmt::Debug for AcceptedSocket {
 pub(crate) enum Dialect {
     /// Tidegate's own protocol.
     Tidegate,
-    /// The protocol `graphql-transport-ws`.
     GraphQlTransportWs,
     /// The client offered only protocols that are not supported.
     Unknown,

@@ -9,7 +9,6 @@ use tidegate_http::authenticate::{self, Caller, User};
 use tidegate_http::error::ApiError;
 use tidegate_sql::RoleUse;
 
-/// The identity of a socket's caller.
 pub(super) struct CallerIdentity {
     pub caller: Caller,
     /// The user of the caller's token; `None` for an anonymous caller. It is needed for later

@@ -160,7 +160,6 @@ pub(super) fn graphql(dialect: Dialect, id: &str, response: GraphqlResponse) -> 
     })]
 }
 
-/// The message `complete`.
 pub(super) fn complete(id: &str) -> Bytes {
     format!("{{\"type\":\"complete\",\"id\":{id}}}").into()
 }

@@ -43,10 +43,9 @@ const BUFFER_SIZE: usize = 2 * 1024;
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// The number of checks from one ping to the next. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// How long a client may take to send its first message if its handshake had no token, and to send
-/// `connection_init`.
+/// How long a client may take to send `connection_init` (in `graphql-transport-ws`), or its first
+/// message (in Tidegate's own protocol, if the handshake had no token).
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of subscriptions of a socket.
 const MAX_SUBSCRIPTIONS: usize = 100;
 /// The maximum number of operations that run on a socket at the same time. At this number, no
 /// message is read until an operation has ended.
@@ -331,7 +330,8 @@ impl Session {
     }
 
     /// Validates a token, and sets or renews the identity and the deadline. Fails if the identity
-    /// would change while operations run. Returns the remaining lifetime of the token.
+    /// would change while a subscription or another operation with an id runs. Returns the
+    /// remaining lifetime of the token.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, CloseReason> {
         let identity = CallerIdentity::by_token(&self.app, token, &self.credentials).await;
         let (identity, left) = match identity {

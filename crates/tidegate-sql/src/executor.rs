@@ -137,9 +137,9 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent after the sinks have accepted all rows, so that an error of a sink rolls
-    /// everything back. There is an exception: if no statement writes, or if none returns rows,
-    /// COMMIT is sent with the statements. Because an error of a sink would then come too late, a
-    /// sink must not fail for a statement without columns.
+    /// everything back. If no statement writes, or if none returns rows, COMMIT is sent with the
+    /// statements nevertheless. An error of a sink then comes too late, so a sink must not fail for
+    /// a statement without columns.
     AfterRows,
 }
 
@@ -236,9 +236,9 @@ pub enum ConnectionLimit {
     /// The limit of the caller.
     #[default]
     Caller,
-    /// The common limit of all members of a group for subscriptions to the table with this OID. The
-    /// statement may serve several members, or other members may wait for its end. So the statement
-    /// must not wait because a single member has reached the limit of a caller.
+    /// The common limit of all members of a group for subscriptions to the table with this OID. A
+    /// statement for subscriptions may serve several members, or several members may wait for its
+    /// end. Therefore it does not count towards the limit of a single member.
     Subscriptions(u32),
 }
 
@@ -246,8 +246,8 @@ pub enum ConnectionLimit {
 /// author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
-    /// A caller or a sub-user. The statement runs on a connection that logged in as the caller's
-    /// role.
+    /// A caller, or a sub-user who wrote a method. The statement runs on a connection that logged
+    /// in as the caller's role.
     #[default]
     Caller,
     /// The tenant's owner, who wrote a method. The statement may run on a shared connection of the

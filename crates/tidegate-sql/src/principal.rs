@@ -100,15 +100,16 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. A reset follows every statement except a read without side effects,
-    /// because a prepared statement that remained in the session could reveal the token of the next
-    /// member.
+    /// The members of a group. A reset follows every statement except a read without side effects.
+    /// The reset checks that no code of one member has replaced the prepared statement that seals
+    /// claims. A replacement could read the token with which the claims of the next member are
+    /// sealed.
     Members,
 }
 
 impl RoleUse {
     /// Whether the role's sessions must start with fixed settings instead of those that the role
-    /// has set for itself. They must if callers without a role of their own share the role:
+    /// has set for itself. This is true if callers without a role of their own share the role:
     /// anonymous callers, or the members of a group.
     pub fn needs_fixed_settings(&self) -> bool {
         !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))

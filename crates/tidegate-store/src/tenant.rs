@@ -74,7 +74,7 @@ impl Tenants {
         }
     }
 
-    /// Adds a tenant. Returns `false` if another tenant has the same name or the same owner's role.
+    /// Adds a tenant. Returns `false` if another tenant has the same name or the same owner role.
     ///
     /// # Errors
     ///

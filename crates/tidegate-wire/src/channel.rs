@@ -13,8 +13,8 @@ use super::stream::Stream;
 
 /// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
-/// The free space in bytes that the receive buffer gets for a read. Most responses are shorter, and
-/// every idle connection keeps its buffer.
+/// The free space in bytes that the receive buffer gets for a read. It is small, because most
+/// responses are shorter, and because every idle connection keeps its buffer.
 const READ: usize = 8 << 10;
 /// The free space in bytes for a read after a read that filled the buffer. A longer read saves
 /// system calls for long responses.

@@ -16,7 +16,8 @@ pub struct Backend {
 
 impl std::fmt::Debug for Backend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key is a credential: its holder can cancel the backend's statements.
+        // The key is left out, because it is a credential: its holder can cancel the backend's
+        // statements.
         f.debug_struct("Backend")
             .field("role", &self.role)
             .field("process_id", &self.process_id)

@@ -2,11 +2,8 @@
 
 /// PostgreSQL 14, as `server_version_num`.
 const V14: u32 = 140_000;
-/// PostgreSQL 15.
 const V15: u32 = 150_000;
-/// PostgreSQL 16.
 const V16: u32 = 160_000;
-/// PostgreSQL 17.
 const V17: u32 = 170_000;
 
 /// The startup settings that only some versions know. Settings that `version` does not know are

@@ -63,8 +63,8 @@ pub(super) async fn check(
         // A failure needs no handling here: the catalog cache logs it, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
-            // The notification about the definition has already invalidated the caches. If they
-            // were invalidated again, the next request would compare the definitions once more.
+            // A notification (`Reported`) has invalidated the caches before the check. If they were
+            // invalidated again, the next request would compare the definitions once more.
             if reason != Reason::Reported {
                 users.redefined(&database);
             }

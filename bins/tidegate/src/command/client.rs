@@ -11,7 +11,6 @@ use crate::cli::{self, ClientCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs a subcommand of `tidegate client`.
 pub(crate) async fn run(command: ClientCommand, service: &Service) -> Result {
     match command {
         ClientCommand::Create(new) => create(new, service).await,

@@ -10,12 +10,10 @@ use crate::cli::{self, Cli};
 use crate::cli_error::Result;
 use crate::settings;
 
-/// Prints a description of all settings.
 pub(crate) fn settings() -> Result {
     print(settings::describe_all())
 }
 
-/// Prints the completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Result {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut completed(), "tidegate", &mut script);

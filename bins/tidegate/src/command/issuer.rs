@@ -8,7 +8,6 @@ use crate::cli::{IssuerCommand, NewIssuer};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs a subcommand of `tidegate issuer`.
 pub(crate) async fn run(command: IssuerCommand, service: &Service) -> Result {
     match command {
         IssuerCommand::Add(new) => add(*new, service).await,

@@ -11,7 +11,6 @@ use crate::master_key;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// Runs a subcommand of `tidegate key`.
 pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
     match command {
         KeyCommand::Init { file } => {

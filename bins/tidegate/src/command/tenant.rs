@@ -16,7 +16,6 @@ use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{cli, ports};
 
-/// Runs a subcommand of `tidegate tenant`.
 pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Result {
     match command {
         cli::TenantCommand::Create { name, password } => {
@@ -107,8 +106,8 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
 
 /// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The printed SQL does not contain the verifier of the owner's password, so a random key
-    // suffices.
+    // The passwords are derived from a random key and not from the master key, because the printed
+    // SQL does not contain the verifier of the owner's password.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());

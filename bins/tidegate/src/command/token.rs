@@ -14,7 +14,6 @@ use crate::service::Service;
 /// The maximum number of tokens that `tidegate token list` reads.
 const MAX_TOKENS: u32 = 100_000;
 
-/// Runs a subcommand of `tidegate token`.
 pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
     match command {
         TokenCommand::Create(new) => create(new, service).await,

@@ -15,7 +15,6 @@ use crate::cli::{ChangedUser, Confirmation, UserCommand};
 use crate::cli_error::{CliError, Result};
 use crate::service::Service;
 
-/// Runs a subcommand of `tidegate user`.
 pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
     match command {
         UserCommand::Create {

@@ -10,7 +10,6 @@ use crate::{master_key, private_file, user_folders};
 /// The name of the cluster's folder in the demo's folder.
 const CLUSTER: &str = "postgresql";
 
-/// The demo's folder.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {

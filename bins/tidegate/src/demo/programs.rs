@@ -50,8 +50,9 @@ fn package(settings: &Settings) -> Option<Package<'_>> {
     Some(package)
 }
 
-/// The cache folder for downloads; `None` if neither the settings nor the environment name a
-/// folder, unless the user is root, who has a default folder.
+/// The cache folder for downloads: the folder in the settings, or else the user's cache folder.
+/// Root always has a cache folder. For other users, the result is `None` if neither the settings
+/// nor the environment name a folder.
 fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     if let Some(folder) = &settings.cache_dir {
         return Ok(Some(folder.clone()));

@@ -10,7 +10,6 @@ use crate::address;
 use crate::cli_error::{CliError, Result};
 use crate::settings::Settings;
 
-/// The listening sockets of the service.
 pub(crate) struct Sockets {
     pub(super) bound: Vec<TcpListener>,
     /// The listening socket for `metrics_listen`, if it is set.

@@ -13,9 +13,7 @@ use tidegate_wire::TlsMode;
 pub(crate) enum TomlType {
     /// A string.
     Text,
-    /// An integer.
     Integer,
-    /// `true` or `false`.
     Boolean,
     /// An array of strings, or one string in which commas separate the elements.
     List,

@@ -33,15 +33,11 @@ const TEST_PREFIX: &str = "TIDEGATE_TEST_";
 /// The reason why the settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The file cannot be read.
     #[error("the settings file {path} cannot be read: {source}")]
     File {
-        /// The path of the file.
         path: String,
-        /// The cause.
         source: std::io::Error,
     },
-    /// The file is not valid TOML.
     #[error("{place}: invalid TOML: {problem}")]
     NotToml {
         /// The file and the line.
@@ -49,24 +45,19 @@ pub(crate) enum Error {
         /// The parser's error.
         problem: String,
     },
-    /// There is no setting with this name.
     #[error("{place}: there is no setting {name}{}", advice(.nearest.as_deref()))]
     Unknown {
         /// The source in which the name occurs.
         place: String,
-        /// The name.
         name: String,
         /// The most similar name of a setting, if there is one.
         nearest: Option<String>,
     },
-    /// The value is invalid.
     #[error("{place}: the setting {name} cannot be read; expected {expected}")]
     IllTyped {
         /// The source in which the value occurs.
         place: String,
-        /// The name of the setting.
         name: String,
-        /// The expected form of the value.
         expected: &'static str,
     },
     /// A secret was given in a source that other users may be able to read.
@@ -74,7 +65,6 @@ pub(crate) enum Error {
     Exposed {
         /// The source in which the secret occurs.
         place: String,
-        /// The name of the setting.
         name: String,
         /// The advice on where to put the secret instead, as the end of the message.
         instead: String,

@@ -26,18 +26,15 @@ pub(crate) enum Exposure {
     Secret,
 }
 
-/// The description of a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     /// The name of the setting in a settings file.
     pub(crate) name: &'static str,
-    /// The type of the setting in a settings file.
     pub(crate) toml_type: TomlType,
     /// The expected form of a value, for error messages.
     pub(crate) expected: &'static str,
     /// The value if no source gives a value.
     pub(crate) default: Option<&'static str>,
-    /// Which part of the value may be shown.
     pub(crate) exposure: Exposure,
     /// The description in the documentation.
     pub(crate) doc: &'static str,

@@ -65,7 +65,6 @@ impl Address {
         &self.server
     }
 
-    /// Whether the URL contains a password.
     pub(super) fn has_password(&self) -> bool {
         self.has_password
     }

@@ -26,7 +26,6 @@ pub(super) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Writes the text.
     pub(super) fn text(&self) -> String {
         let Self {
             url,

@@ -72,9 +72,9 @@ fn version_of(session: &Session) -> Finding {
     }
 }
 
-/// Checks that the administrator has the ADMIN OPTION for users' roles. Since PostgreSQL 16,
-/// CREATEROLE alone does not let it change a role that another role created, for example while
-/// restoring a backup.
+/// Checks that the administrator has the ADMIN OPTION for users' roles. Since PostgreSQL 16, a role
+/// with CREATEROLE alone cannot change roles that another role created, for example while restoring
+/// a backup.
 async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
     if session.superuser || !version::roles_need_admin_option(session.version) {
         return Ok(None);

@@ -143,7 +143,6 @@ pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
     /// The name of the group's role.
     pub(super) group: String,
-    /// Whether the role of the group exists.
     pub(super) group_exists: bool,
     /// Whether the membership exists in PostgreSQL.
     pub(super) member: bool,

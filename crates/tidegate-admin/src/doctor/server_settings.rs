@@ -91,7 +91,6 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Checks the server's settings.
 pub(super) async fn check(session: &Session, nodes: u32) -> Result<Vec<Finding>> {
     let row = session
         .client

@@ -8,8 +8,9 @@ use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
 use super::{ChangeSource, Finding, Severity};
 
-/// The fill level from which the doctor reports the `NOTIFY` queue, as a fraction. It means that a
-/// session does not read the queue, which the operator should then look for.
+/// The fill level of the `NOTIFY` queue, as a fraction, from which the doctor reports a problem.
+/// The queue fills if a session that listens has been in a transaction for a long time, because
+/// sessions read the queue only between transactions.
 const QUEUE: f64 = 0.1;
 
 /// Checks the databases that come with the cluster. Users of tenants should not connect to these

@@ -90,8 +90,8 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that were loaded before `epoch`, or never. A slot that was not used in the last
-    /// `max_age` ticks is not returned but removed.
+    /// The slots that were loaded before `epoch`, or never. Those of them that were not used in the
+    /// last `max_age` ticks are removed and not returned.
     pub(super) fn stale(
         &self,
         epoch: u64,

@@ -28,7 +28,6 @@ pub(super) struct Intern {
 }
 
 impl Intern {
-    /// The digest of a value.
     pub(super) fn digest(&self, value: impl Hash) -> Digest {
         let [one, other] = &self.hashers;
         [one.hash_one(&value), other.hash_one(&value)]

@@ -96,7 +96,8 @@ enum Comparison {
     /// The fingerprint is always compared, because changes that are not made through this node are
     /// not counted.
     Always,
-    /// Only definitions are compared. The caller compares the roles of the whole cluster itself.
+    /// Only definitions are compared. The calling code compares the roles, once for the whole
+    /// cluster.
     Definitions,
     /// The fingerprint is compared if a definition was counted since the last comparison began.
     IfCounted,
@@ -206,8 +207,8 @@ impl CatalogCache {
     }
 
     /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
-    /// a request has already compared the fingerprint since the definition was counted. It is then
-    /// not compared again.
+    /// a request has already compared the fingerprint since the definition was counted. Then the
+    /// fingerprint is not compared again.
     ///
     /// # Errors
     ///
@@ -320,7 +321,7 @@ impl CatalogCache {
     ) -> Result<bool> {
         let before = tenant.comparisons();
         let _guard = tenant.comparison_lock.lock().await;
-        // Two comparisons ended while this task waited. The second comparison began after this
+        // At least two comparisons ended while this task waited. The last of them began after this
         // call, so it saw all changes that were made before the call.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
@@ -372,8 +373,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose name in `PascalCase` was taken as the name of a GraphQL type. This is
-/// unusual, but no error.
+/// Logs the relations whose GraphQL type name got a number, because another type already had the
+/// name. This is unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

@@ -13,7 +13,6 @@ use super::role_groups::{KeyQuery, RoleGroups};
 use super::{DdlVisibility, Schemas, WATCH_TICKS};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
-/// The state of the cache for one database.
 #[derive(Default)]
 pub(super) struct DatabaseState {
     state: Mutex<State>,
@@ -179,12 +178,10 @@ impl DatabaseState {
         self.state.lock().required = 0;
     }
 
-    /// Makes stale keys valid, as [`RoleGroups::allow_stale`].
     pub(super) fn allow_stale_keys(&self) {
         self.state.lock().role_groups.allow_stale();
     }
 
-    /// The group of a role, as [`RoleGroups::group`].
     pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         self.state.lock().role_groups.group(role, now)
     }
@@ -197,12 +194,10 @@ impl DatabaseState {
         Some(Arc::clone(group))
     }
 
-    /// Adds a role to the next key query, as [`RoleGroups::add_waiting`].
     pub(super) fn add_waiting(&self, role: &RoleName) {
         self.state.lock().role_groups.add_waiting(role);
     }
 
-    /// The roles of the next key query, as [`RoleGroups::next_key_query`].
     pub(super) fn next_key_query(
         &self,
         first: Option<&RoleName>,
@@ -216,12 +211,10 @@ impl DatabaseState {
             .next_key_query(first, now, max_age, max)
     }
 
-    /// Stores the keys that a query returned, as [`RoleGroups::store_keys`].
     pub(super) fn store_keys(&self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         self.state.lock().role_groups.store_keys(query, keys, now);
     }
 
-    /// Marks the key of a role as stale, as [`RoleGroups::invalidate_key`].
     pub(super) fn invalidate_key(&self, role: &RoleName) {
         self.state.lock().role_groups.invalidate_key(role);
     }

@@ -61,7 +61,6 @@ impl RelationDocument {
         Self::new(entry, types)
     }
 
-    /// The relation's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

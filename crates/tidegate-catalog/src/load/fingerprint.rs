@@ -101,8 +101,8 @@ pub async fn fingerprint(
 }
 
 /// Reads the same as [`fingerprint`], except roles and memberships. Roles and memberships belong to
-/// the cluster, and reading thousands of them takes milliseconds. Therefore the caller compares
-/// them with [`roles`], once for all databases.
+/// the cluster, and reading thousands of them takes milliseconds. Therefore they are compared
+/// separately, with [`roles`], once for all databases.
 ///
 /// # Errors
 ///
@@ -133,8 +133,8 @@ pub async fn definitions(
     })
 }
 
-/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. This suffices
-/// for a caller that is notified of all other changes.
+/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. The function
+/// [`definitions`] finds the other changes, or the databases notify the node of them.
 ///
 /// # Errors
 ///

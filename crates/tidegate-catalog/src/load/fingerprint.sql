@@ -1,11 +1,11 @@
--- A text that changes whenever a catalog row changes from which documents are made, in any schema
--- and for any role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row). The
--- privileges of roles on schemas and through memberships are not part of it; usage.sql and
--- roles.sql compare those.
+-- A text that changes with every catalog row from which documents are made, in any schema and for
+-- any role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row). The privileges
+-- of roles on schemas and through memberships are not part of it; usage.sql and roles.sql compare
+-- those.
 --
 -- For each catalog it contains the number of rows and the sum of the transactions that wrote them.
--- A row that replaces another is newer, so a change that keeps the number increases the sum.
--- Temporary relations do not count.
+-- A row that replaces another is newer, so a change that keeps the number of rows increases the
+-- sum. Temporary relations do not count.
 select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(c.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_class c

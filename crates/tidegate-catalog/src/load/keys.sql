@@ -8,7 +8,8 @@
 -- left out. A predefined role that reads or writes all data counts like an entry in an ACL.
 --
 -- PostgreSQL decides which memberships count (pg_has_role). The recursion only finds the
--- candidates. pg_database_owner has no members in pg_auth_members.
+-- candidates. The predefined roles are candidates for every role, because pg_auth_members has no
+-- members of pg_database_owner.
 with recursive asked as materialized (
     select r.oid, r.rolname, r.rolsuper, r.rolbypassrls
     from pg_catalog.pg_roles r

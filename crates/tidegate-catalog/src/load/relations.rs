@@ -27,7 +27,8 @@ pub(crate) struct RelationRow {
     pub(crate) version: i64,
     /// A text that changes when the type of a column changes.
     pub(crate) types: String,
-    /// The document of the relation as a JSON object; `None` if the caller has this version.
+    /// The document of the relation as a JSON object; `None` if this version is in the list
+    /// `known`.
     pub(crate) document: Option<String>,
 }
 
@@ -73,7 +74,7 @@ pub(crate) async fn relations(
 }
 
 /// Whether an error may mean that PostgreSQL cannot determine which writes a view or foreign table
-/// allows, for example because the library of a foreign data wrapper is missing. The caller then
+/// allows, for example because the library of a foreign data wrapper is missing. [`relations`] then
 /// repeats the query without asking about these writes, so that one such relation does not make the
 /// whole schema unusable. The result is false for timeouts, conflicts and a lack of resources.
 fn is_about_a_view(error: &Error) -> bool {

@@ -2,7 +2,7 @@
 -- last column, the types that its relations may need, in the form that src/document reads
 -- (PostgreSQL, "System Catalogs"). Also one row for each relation: the name of its schema, the
 -- version of the relation, the version of the types of its columns, and its document. The document
--- is left out if the caller has this version already (known).
+-- is left out if this version is in `known`.
 --
 -- A version changes when the document or the type of a column changes. It is a hash of the
 -- transactions that wrote the catalog rows from which the document is made (PostgreSQL, "System
@@ -12,8 +12,8 @@
 -- The role is a parameter of the privilege functions, so no connection of the role is needed.
 -- Columns that not every version of PostgreSQL has are read from the row as JSON: the locale
 -- provider of a database (15), multiranges (14). Only views and foreign tables are opened, because
--- pg_relation_is_updatable needs their definition. If that fails, the caller sets ask_views to
--- false, and they count as read only.
+-- pg_relation_is_updatable needs their definition. If that fails, the service repeats the query
+-- with a false `ask_views`. Views and foreign tables then count as read only.
 with caller as materialized (
     select r.oid, r.rolsuper or r.rolbypassrls as sees_all_rows
     from pg_catalog.pg_roles r
@@ -28,8 +28,9 @@ with caller as materialized (
       and (:schema::pg_catalog.text is null or n.nspname operator(pg_catalog.=) :schema::pg_catalog.text)
       and pg_catalog.has_schema_privilege(w.oid, n.oid, 'USAGE')
 ), granted as materialized (
-    -- A privilege on the table counts for each column. The commands that the relation supports,
-    -- with and without triggers, are bits: 4 UPDATE, 8 INSERT, 16 DELETE.
+    -- A privilege on the table counts for each column. `allowed` has the commands that the relation
+    -- supports, as bits: 4 UPDATE, 8 INSERT, 16 DELETE. `allowed_by_itself` has those that it
+    -- supports without INSTEAD OF triggers.
     select c.oid, c.relnamespace, s.nspname, c.relname, c.relkind, c.relpersistence, c.xmin as written,
            s.caller,
            c.relrowsecurity and not s.sees_all_rows
@@ -69,8 +70,8 @@ with caller as materialized (
        or pg_catalog.has_any_column_privilege(g.caller, g.oid, 'SELECT, INSERT, UPDATE')
 ), shown_column as materialized (
     -- Read once, because pg_attribute is the largest of the catalogs. The privileges on the
-    -- relation hold for its columns too, except if a column has an ACL of its own, or the relation
-    -- is a view, whose columns differ in updatability.
+    -- relation hold for its columns too. A column can have further privileges only if it has an ACL
+    -- of its own, and only the columns of a view or a foreign table can differ in updatability.
     select a.attrelid, a.atttypid,
            pg_catalog.hashtextextended(a.xmin::pg_catalog.text, a.attnum) as written,
            case when a.attacl is not null or r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0 then
@@ -135,8 +136,9 @@ with caller as materialized (
     )
     select tree.root, tree.oid from tree
 ), least as materialized (
-    -- Only aggregate functions of the server, or of the extension to which the type belongs. Others
-    -- would be called by users who do not know them.
+    -- The aggregate functions `min`. Of these, `has_min_max` counts only functions of the server,
+    -- or of the extension to which the type belongs. Any other function could be a user's, and
+    -- would then run in queries of other users.
     select f.oid, f.proargtypes[0] as type, f.pronamespace as namespace
     from pg_catalog.pg_proc f
     where f.proname operator(pg_catalog.=) 'min'
@@ -371,7 +373,8 @@ with caller as materialized (
         ) d
         where k.conrelid operator(pg_catalog.=) u.oid
           and k.contype operator(pg_catalog.=) any (array['p', 'f', 'u', 'c', 'x']::pg_catalog."char"[])
-          -- A foreign key to a partitioned table has a copy for each partition.
+          -- A foreign key to a partitioned table has a copy for each partition. The copies are left
+          -- out.
           and not (k.contype operator(pg_catalog.=) 'f'
                    and exists (select from pg_catalog.pg_constraint whole
                                where whole.oid operator(pg_catalog.=) k.conparentid

@@ -4,8 +4,9 @@
 -- previous query. (When oids wrap around, a new role looks like a change.)
 --
 -- A membership without inheritance gives no privileges. Since PostgreSQL 16 the membership has this
--- option; before, the member has it. If pg_auth_members has no such column, the name refers to that
--- of `fallback`. An authenticator inherits nothing, so a new user does not change it.
+-- option; before, the member has it. If pg_auth_members has no column `inherit_option`, this name
+-- refers to the column of `fallback`. An authenticator is a member of the role of each of its
+-- users, but inherits nothing. So a new user does not change the first fingerprint.
 select pg_catalog.concat_ws(' ', m.known, r.known) as known,
        pg_catalog.concat_ws(' ', m.whole, r.whole) as whole,
        r.newest

@@ -19,9 +19,9 @@ pub struct Column {
     /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`; `None` if the type has
     /// none.
     pub modifier: Option<i32>,
-    /// Whether PostgreSQL, or the extension of the type, has `min` and `max` for exactly this type,
-    /// or for the base type of a domain. This differs between versions. The polymorphic functions,
-    /// such as `min(anyarray)` and `min(anyenum)`, do not count.
+    /// Whether the aggregate functions `min` and `max` of PostgreSQL, or of the type's extension,
+    /// accept the type, or the base type of a domain. This differs between versions. The
+    /// polymorphic functions, such as `min(anyarray)` and `min(anyenum)`, do not count.
     pub has_min_max: bool,
     /// How values of the column can be compared. There is an entry for each simple type that is
     /// part of the column's type and not built in. Other types have no entry.

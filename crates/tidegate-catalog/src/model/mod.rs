@@ -64,26 +64,27 @@ impl Schema {
         }
     }
 
-    /// Sets the relations whose name in `PascalCase` was taken as the name of a GraphQL type.
+    /// Sets the relations whose GraphQL type name got a number, because another type already had
+    /// the name.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
     }
 
-    /// Sets the version of the schema.
     pub(crate) fn with_version(mut self, version: u64) -> Self {
         self.version = version;
         self
     }
 
-    /// The version of the schema: a number that is unique among the schemas loaded by this process,
-    /// and grows with each load. It is 0 for a schema that was not loaded from PostgreSQL.
+    /// The version of the schema: a number that is unique among the schemas loaded by this process.
+    /// A schema that is loaded later has a higher number. The version is 0 for a schema that was
+    /// not loaded from PostgreSQL.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The relations whose name in `PascalCase` was taken as the name of a GraphQL type, for a
-    /// warning in the log.
+    /// The relations whose GraphQL type name got a number, because another type already had the
+    /// name. They are logged as a warning.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }

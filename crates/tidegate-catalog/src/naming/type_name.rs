@@ -36,8 +36,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes of the type names for a relation's aggregates. The first one is that of the type of
-/// the root field.
+/// The suffixes of the type names for a relation's aggregates. The first one belongs to the type of
+/// the rows that the root field returns.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",

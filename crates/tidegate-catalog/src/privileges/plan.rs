@@ -77,12 +77,11 @@ fn check_revocable(table: &TablePrivileges, role: &Role, access: Access) -> Resu
     Ok(())
 }
 
-/// The statements that revoke the table privileges that exceed `access`. They also revoke all
-/// privileges on those sequences of the table whose owner is a role that the service can run as.
-/// The grantor runs the revocation of a table privilege. The owner of a sequence runs the
-/// revocation of the privileges on it. There are no statements for [`Access::Write`]. The table
-/// privileges are those that PostgreSQL reports and not a fixed list, so that privileges that only
-/// newer versions have are included.
+/// The statements that revoke the table privileges that exceed `access`, and all privileges on the
+/// sequences of the table. There are no statements for [`Access::Write`]. A table privilege is
+/// revoked by its grantor. The privileges on a sequence are revoked by the owner of the sequence,
+/// if the service can run as the owner. The table privileges are those that PostgreSQL reports and
+/// not a fixed list, so that privileges that only newer versions have are included.
 fn revocations(table: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();

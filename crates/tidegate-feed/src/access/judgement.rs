@@ -18,7 +18,7 @@ use tidegate_sql::{
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
 
 /// Sets an empty `search_path` until the end of the transaction. PostgreSQL printed the conditions
-/// of the policies under an empty `search_path`, and they must be parsed under the same.
+/// of the policies under an empty `search_path`, so it must also parse them under an empty one.
 static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = "SELECT pg_catalog.set_config('search_path', '', true)";
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
@@ -33,7 +33,6 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// attempt succeeds only after the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
-    /// The text of the statement.
     text: String,
     /// The part of the text that combines the conditions of the policies.
     condition: String,

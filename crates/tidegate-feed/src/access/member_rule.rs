@@ -2,9 +2,9 @@
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
 //! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
-//! value the column must have in the rows that the member may see. So the value of a row in this
-//! column leads to the subscriptions that may see the row ([`crate::dispatch::index`]). PostgreSQL
-//! evaluates policies of other forms.
+//! value the column must have in the rows that the member may see. For a changed row, the service
+//! looks up the subscriptions of the members whose value is in this column of the row
+//! ([`crate::dispatch::index`]). PostgreSQL evaluates policies of other forms.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 
@@ -17,7 +17,7 @@ use crate::decode::pgoutput::ColumnValue;
 pub(crate) struct MemberRule {
     /// The comparisons of the policies, one for each policy.
     equalities: Vec<PolicyEquality>,
-    /// The columns and values that the comparisons in `equalities` require.
+    /// A key for each of the comparisons, except those whose value is NULL.
     keys: Vec<RuleKey>,
 }
 
@@ -58,8 +58,7 @@ impl MemberRule {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
-    /// The columns and the values that they must have. A row is visible if at least one of the
-    /// columns has the value of its key.
+    /// The keys of the rule. A row is visible if it matches at least one of them.
     pub(crate) fn keys(&self) -> &[RuleKey] {
         &self.keys
     }

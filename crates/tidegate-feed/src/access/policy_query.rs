@@ -83,7 +83,6 @@ pub(crate) const POLICIES: &str = "\
 /// The index of the table's OID in a row of [`POLICIES`]. The constants below are the indices of
 /// the other values.
 pub(crate) const RELATION: usize = 0;
-/// The index of the policy's OID.
 pub(crate) const OID: usize = 1;
 const PERMISSIVE: usize = 2;
 const CONDITION: usize = 3;
@@ -112,10 +111,10 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
 }
 
 /// The part of the caller on which a condition depends; `depends_on` is the last result column of
-/// [`POLICIES`]. Two ways to depend on the caller leave no record: `current_setting()`, and a view
-/// of the catalog, such as `pg_settings`, in a FROM clause. So a condition that contains `from` or
-/// `current_setting`, or calls anything but the usual built-in functions, is treated as depending
-/// on everything.
+/// [`POLICIES`]. Two ways to depend on the caller leave no entry in `pg_depend`:
+/// `current_setting()`, and a view of the catalog, such as `pg_settings`, in a FROM clause. So a
+/// condition that contains `from` or `current_setting`, or calls anything but the usual built-in
+/// functions, is treated as depending on everything.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
     let lower = condition.to_ascii_lowercase();
     let reads_more = ["from", "current_setting"]

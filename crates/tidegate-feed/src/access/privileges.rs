@@ -50,11 +50,9 @@ pub(crate) struct ColumnPrivileges {
     pub(crate) may_be_toasted: bool,
 }
 
-/// The result of a query for privileges.
 #[derive(Clone, Debug)]
 pub(crate) enum PrivilegeOutcome {
     Loaded(Arc<Privileges>),
-    /// The table does not exist.
     NoTable,
     /// The role does not exist, or may not log in to the database.
     NoRole,

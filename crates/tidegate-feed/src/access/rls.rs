@@ -1,6 +1,6 @@
-//! Row level security on events: decides whether a role may see a row image.
+//! Row level security on events: decides whether a caller may see a row image.
 //!
-//! PostgreSQL evaluates the policies, in a transaction that runs as the role. The policies are
+//! PostgreSQL evaluates the policies, in a transaction that runs as the caller. The policies are
 //! applied to the row images of the change log and not to the table, because the current row may
 //! differ from the image.
 
@@ -23,8 +23,9 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The maximum number of results that an evaluator caches for other subscriptions. When it has
-/// more, it drops the results of all changes before the last one that was evaluated.
+/// The maximum number of results that an evaluator caches for other subscriptions. If it has more
+/// after a call of [`RlsEvaluator::visible`], it keeps only the result of the last change of the
+/// call, and the results of later changes.
 const MAX_CACHED: usize = 4096;
 
 /// How long a cached result is used. A policy may depend on the time or on other tables, so a
@@ -38,7 +39,7 @@ pub(crate) struct RlsEvaluator {
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
     /// Which properties all callers of this evaluator share besides the role: none, their claims,
-    /// or everything on which a policy can depend ([`Identity`]).
+    /// or everything on which a policy can depend ([`CallerPart::Identity`]).
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,
@@ -115,7 +116,8 @@ impl RlsEvaluator {
         state.map(|mut state| state.update(privileges)).is_ok()
     }
 
-    /// Whether the callers who share this evaluator may also share the results of `policy`.
+    /// Whether this evaluator can be used for `policy`. It cannot if the result of `policy` depends
+    /// on a property in which the callers of this evaluator may differ.
     pub(crate) fn may_evaluate(&self, policy: &RlsPolicy) -> bool {
         policy.caller <= self.common
     }
@@ -125,7 +127,7 @@ impl RlsEvaluator {
         *self.state.lock().await.fingerprint == *fingerprint
     }
 
-    /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
+    /// Decides for each change whether the caller may see it. A TRUNCATE is always visible. A row
     /// image that lacks a column which the policies read is not visible. Returns `None` if the
     /// changes cannot be evaluated yet, for one of two reasons:
     ///
@@ -140,8 +142,8 @@ impl RlsEvaluator {
         &self,
         changes: &[Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
-        // The lock is held during the query, so that another subscription of the role waits and
-        // finds the results in the cache.
+        // The lock is held during the query, so that another subscription with this evaluator waits
+        // and then finds the results in the cache.
         let mut state = self.state.lock().await;
         let RlsState { policy, cache, .. } = &mut *state;
         let Some(policy) = policy else {

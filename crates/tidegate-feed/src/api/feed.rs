@@ -108,6 +108,8 @@ impl Feed {
         deadline: Instant,
     ) -> Result<Option<Subscription>> {
         let shared = &self.shared;
+        let name = request.login.database.clone();
+        let definition_count = self.definition_count(&name);
         let privileges = shared
             .privileges
             .load(&request.login, request.relation, deadline)
@@ -119,10 +121,8 @@ impl Feed {
             Some(_) => LogStart::Earliest,
             None => LogStart::Now,
         };
-        let name = request.login.database.clone();
         let checked = CheckedRequest::new(request, privileges, timeout, deadline)?;
         let guard = self.database(name, start);
-        let definition_count = guard.0.hub.definition_count();
         subscribe::subscribe(
             &guard.0,
             &shared.rls_evaluators,
@@ -131,6 +131,15 @@ impl Feed {
             definition_count,
         )
         .await
+    }
+
+    /// The number of table definitions that the change log of a database has reported. It is 0 if
+    /// the feed of the database does not run, because a feed starts to count at 0.
+    fn definition_count(&self, name: &DatabaseName) -> u64 {
+        let databases = self.shared.databases.lock();
+        databases
+            .get(name)
+            .map_or(0, |running| running.database.hub.definition_count())
     }
 
     /// Returns the feed of a database. Starts the feed if it does not run; the feed then reads the

@@ -25,8 +25,8 @@ pub struct DatabaseStatus {
     /// recently read. While the stream is open, the end is read every
     /// [`crate::FeedSettings::retention_interval`].
     pub lag_bytes: u64,
-    /// How long ago the change log first contained data beyond `reached`; zero if the stream has
-    /// reached the most recently read end of the log.
+    /// The time since the end of the log was first found to be beyond `reached`; zero if the stream
+    /// has reached the most recently read end of the log.
     pub lag: Duration,
     /// The number of subscriptions.
     pub subscriptions: usize,

@@ -182,7 +182,6 @@ impl HealthWatch {
     }
 }
 
-/// The fault in the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaptureFault {
     /// Changes may be missing from the change log.
@@ -191,8 +190,8 @@ enum CaptureFault {
     RejectsWrites,
 }
 
-/// Whether no mark of a table's capture exists. The result is also `true` if the query for the
-/// marks fails.
+/// Whether a table is no longer captured: its capture has no marks. The result is also `true` if
+/// the query for the marks fails.
 pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));

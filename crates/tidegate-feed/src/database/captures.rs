@@ -28,7 +28,6 @@ pub(crate) struct TableCapture {
     pub(crate) next_gap: Option<Captured>,
 }
 
-/// The captured tables of a database.
 #[derive(Default)]
 pub(crate) struct Captures {
     tables: Mutex<HashMap<u32, TableCapture>>,
@@ -55,7 +54,6 @@ impl Captures {
         self.tables.lock().remove(&relation);
     }
 
-    /// Returns a copy of all captures.
     pub(crate) fn all(&self) -> HashMap<u32, TableCapture> {
         self.tables.lock().clone()
     }
@@ -75,7 +73,6 @@ impl Captures {
         f(&mut self.tables.lock())
     }
 
-    /// The lock that serialises captures of a table.
     pub(crate) fn table_lock(&self, relation: u32) -> Arc<tokio::sync::Mutex<()>> {
         self.table_locks.lock().entry(relation).or_default().clone()
     }

@@ -130,7 +130,7 @@ impl DatabaseFeed {
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
         // Both steps happen under one lock, because the stream of another change log must not be
         // opened between them. Positions of two logs cannot be compared. If such a stream was
-        // opened before, it has removed the gap.
+        // opened before this lock was taken, `stream_opened` has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);

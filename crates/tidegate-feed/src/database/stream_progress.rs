@@ -8,7 +8,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{Error, Result};
 
-/// The state of a database's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
     /// Whether the stream is open and its changes are dispatched.

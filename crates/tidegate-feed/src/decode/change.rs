@@ -17,12 +17,10 @@ pub(crate) struct RowChange {
     pub(crate) kind: ChangeKind,
 }
 
-/// The kind of a change.
 #[derive(Debug)]
 pub(crate) enum ChangeKind {
     /// A row was changed. The tuple is the new row; for a DELETE it is the old row.
     Row(Operation, Tuple),
-    /// The table was truncated.
     Truncated,
 }
 

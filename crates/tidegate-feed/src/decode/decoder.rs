@@ -36,9 +36,7 @@ pub(crate) enum Decoded {
     Undescribed(Relation, Vec<u32>),
     /// The message describes a table. The next changes of the table have this schema.
     Described(Arc<RelationSchema>),
-    /// A row was changed.
     Changed(RowChange),
-    /// Tables were truncated.
     Truncated(Vec<RowChange>),
     /// A transaction ended. The log continues at this position.
     Committed(LogPosition),

@@ -80,7 +80,6 @@ impl RelationSchema {
         self.primary_key.get()
     }
 
-    /// Sets the columns of the primary key.
     pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
         // `set` fails if the key is already set. The key of a schema is read only once, so the
         // result is ignored.

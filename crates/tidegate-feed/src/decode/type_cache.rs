@@ -24,7 +24,6 @@ pub(crate) struct TypeCache {
 }
 
 impl TypeCache {
-    /// The current map of types.
     pub(crate) fn current(&self) -> Arc<HashMap<u32, Type>> {
         self.types.lock().clone()
     }

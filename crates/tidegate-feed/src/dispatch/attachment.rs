@@ -32,8 +32,8 @@ pub(crate) enum StartAt {
 /// How a subscription that was just added gets its changes.
 #[derive(Debug)]
 pub(crate) enum Attached {
-    /// No reader must be started. The live reader pushes the changes, or the connection already lags
-    /// and its reader delivers them, or the subscription has ended already.
+    /// No reader has to be started. The live reader pushes the changes, or the connection already
+    /// lags and its reader delivers them, or the subscription has ended already.
     Live,
     /// The subscription's connection lags from now on. The calling function must start a reader for
     /// the connection.

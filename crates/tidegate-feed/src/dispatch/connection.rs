@@ -19,7 +19,6 @@ pub(crate) struct ConnectionState {
     pub(crate) lagging: Option<LaggingState>,
 }
 
-/// A subscription of a connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
@@ -71,13 +70,11 @@ pub(crate) struct PendingGap {
 }
 
 impl ConnectionState {
-    /// The subscription with this id.
     pub(crate) fn member(&mut self, id: u64) -> Option<&mut ConnectionSubscriber> {
         let mut members = self.members.iter_mut();
         members.find(|member| member.subscriber.id == id)
     }
 
-    /// The subscriptions in this delivery mode.
     pub(crate) fn in_mode(
         &self,
         mode: DeliveryMode,

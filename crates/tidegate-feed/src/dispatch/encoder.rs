@@ -11,7 +11,6 @@ use crate::decode::pgoutput::ColumnValue;
 use crate::decode::schema::RelationSchema;
 use crate::event::selection::{CustomWriter, FieldError, PathSegment, Selection, ValueForm};
 
-/// An encoded row.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedRow {
     /// The row as a JSON object; `null` if a value that must not be null cannot be represented.
@@ -23,7 +22,6 @@ pub(crate) struct EncodedRow {
     pub(crate) key: Option<Arc<[Box<str>]>>,
 }
 
-/// Why a row cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EncodeError {
     /// The table no longer has this column.
@@ -61,7 +59,6 @@ struct EncodedColumn {
     writer: ColumnWriter,
 }
 
-/// How a value is written.
 enum ColumnWriter {
     Json(ValueWriter),
     /// Writes the plain text of the value as a JSON string.

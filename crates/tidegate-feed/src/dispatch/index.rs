@@ -61,7 +61,7 @@ impl EqualityIndex {
     }
 
     /// The subscriptions whose filters require the value that a row has in this column. Returns
-    /// `None` if the value cannot be looked up, so that any subscription of this index may match.
+    /// `None` if the value cannot be looked up; any subscription of this index may then match.
     fn find<'r>(&'r self, row: Row<'r>) -> Option<&'r [IndexedSubscriber]> {
         let value = row.value(self.at?);
         if value == ColumnValue::Absent {

@@ -24,7 +24,6 @@ pub struct Predicate {
     equality: Option<Arc<Equality>>,
 }
 
-/// A column that a filter uses.
 #[derive(Clone, Debug)]
 struct FilteredColumn {
     name: Box<str>,

@@ -96,12 +96,9 @@ pub fn event_queue(limits: QueueLimits) -> (EventSender, EventReceiver) {
     (EventSender(queue.clone()), EventReceiver(queue))
 }
 
-/// Why an item was not pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushError {
-    /// The queue is full.
     Full,
-    /// The queue was closed.
     Closed,
 }
 
@@ -245,7 +242,6 @@ impl EventSender {
         self.queue_depth().events
     }
 
-    /// How many events the queue contains, and how many bytes their rows have.
     pub(crate) fn queue_depth(&self) -> QueueDepth {
         let state = self.0.state.lock();
         QueueDepth {

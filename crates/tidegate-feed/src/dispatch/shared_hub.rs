@@ -202,7 +202,6 @@ impl SharedHub {
         }
     }
 
-    /// Ends all subscriptions.
     pub(crate) fn end_all(&self, why: &Ended) {
         for subscriber in self.subscribers() {
             subscriber.end(why.clone());

@@ -21,7 +21,6 @@ use crate::event::operation::{Operation, Operations};
 use crate::event::selection::Selection;
 use crate::metrics::FeedMetrics;
 
-/// A subscription.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     /// A number that identifies the subscription in the feed of its database.
@@ -101,7 +100,7 @@ impl Subscriber {
         }
     }
 
-    /// Pushes an item to the connection's queue. Fails if the queue has no room.
+    /// Pushes an item to the connection's queue. Fails as [`EventSender::push`] does.
     pub(crate) fn push(&self, item: Item) -> Result<(), PushError> {
         let counter = self.counter(&item);
         self.sender.push(self.delivery(item))?;

@@ -72,7 +72,9 @@ impl Cursor {
         before
     }
 
-    /// The position in the log directly after the change of this cursor.
+    /// The position in the log directly after the commit of the transaction to which the cursor
+    /// belongs. If the cursor is before the first change of the transaction, it is the position of
+    /// the commit itself.
     pub fn end(self) -> LogPosition {
         self.position.end()
     }

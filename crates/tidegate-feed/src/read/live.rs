@@ -24,8 +24,8 @@ use crate::watch::recheck;
 
 /// The first and the longest pause between two attempts to open a stream.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(15));
-/// The pause of the live stream after a batch while the ring is about to drop changes that lagging
-/// or replaying clients need, so that they can catch up.
+/// How long the live reader waits after each batch while the ring may soon drop changes that
+/// lagging or replaying clients have not read yet.
 const READER_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reads one stream after the other until the task is aborted. The first stream starts at `first`.

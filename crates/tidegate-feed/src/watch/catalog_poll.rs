@@ -91,7 +91,6 @@ fn statement(capture_health: &str) -> String {
     )
 }
 
-/// Adds a row of the poll's result to a snapshot.
 fn add_row(snapshot: &mut CatalogSnapshot, mut row: TextRow) {
     let (about, key, value) = (text(&row, 0), text(&row, 1), text(&row, 2));
     let oid = || key.parse::<u32>();

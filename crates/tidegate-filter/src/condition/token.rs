@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 
-/// A token and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConditionToken {
     pub(super) kind: ConditionTokenKind,
@@ -100,8 +99,8 @@ impl<'a> Lexer<'a> {
         Ok(ConditionTokenKind::Symbol(symbol))
     }
 
-    /// Reads a text in quotes; `mark` is the quote character. Two in a row stand for one in the
-    /// text.
+    /// Reads a text in quotes; `mark` is the quote character. Two quotes in a row stand for one
+    /// quote in the text.
     fn quoted(&mut self, mark: char) -> Result<String> {
         let unclosed = self.error(format!("the {mark} is never closed"));
         self.take(1);

@@ -108,7 +108,6 @@ impl Compiler<'_> {
     }
 }
 
-/// A comparison and the column that it compares.
 struct ComparisonCompiler<'a> {
     column: &'a Column,
     comparison: &'a Comparison,
@@ -131,8 +130,8 @@ impl ComparisonCompiler<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // Only a `real` column is compared here with an unquoted number. PostgreSQL compares both
-        // as `double precision`, so the number is read as that type.
+        // An unquoted number reaches this function only if the column is `real`. PostgreSQL
+        // compares both as `double precision`, so the number is read as that type.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {

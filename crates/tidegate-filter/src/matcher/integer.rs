@@ -40,8 +40,8 @@ impl Bounds {
         if !fits || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        // The number of digits before the decimal point; `None` if the point is before all given
-        // digits.
+        // The number of digits before the decimal point. `None` if zeros are missing between the
+        // point and the first digit, as in `1e-3`.
         let point = if exponent < 0 {
             whole.len().checked_sub(shift)
         } else {

@@ -115,7 +115,7 @@ fn moment(moment: MomentType, r#type: &Type, text: &str, place: &str) -> Result<
 /// narrower than that of the integer that represents the value.
 fn is_in_range(moment: MomentType, datum: &Datum<'_>) -> bool {
     const MICROS: i64 = 86_400_000_000;
-    // The limits in days since 2000-01-01. The range begins at 4713-11-24 BC. Timestamps end before
+    // The limits in days since 2000-01-01. The range begins at 4714-11-24 BC. Timestamps end before
     // 294277-01-01, dates before 5874898-01-01.
     const FIRST: i64 = -2_451_545;
     const LAST_TIMESTAMP: i64 = 106_751_983;
@@ -255,8 +255,8 @@ fn is_of_digits(text: &str, fields: &[usize], mark: char) -> bool {
 }
 
 /// Converts an interval to the form that PostgreSQL writes. The text may already have this form, or
-/// it may have the ISO 8601 form to which a JSON object is converted. Only the seconds may be
-/// fractional. `None` for any other text.
+/// it may have the ISO 8601 form into which `tidegate_values` converts a JSON object. Only the
+/// seconds may be fractional. `None` for any other text.
 fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());

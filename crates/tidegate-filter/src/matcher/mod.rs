@@ -28,7 +28,7 @@ use crate::operator::Operator;
 /// A filter compiled for row images. Its result equals that of PostgreSQL, unless it is
 /// [`Truth::Undecided`].
 ///
-/// [`Matcher::compile`] creates a matcher for each subscription.
+/// [`Matcher::compile`] creates it from a filter.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     node: MatchNode,

@@ -116,7 +116,6 @@ impl Pattern {
         self.fold == Fold::Language
     }
 
-    /// Sets the case folding of the column's collation.
     pub(super) fn set_case_folding(&mut self, case_folding: Arc<CaseFolding>) {
         self.case_folding = Some(case_folding);
     }

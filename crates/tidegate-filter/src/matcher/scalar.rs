@@ -49,8 +49,8 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    /// Whether different bytes always mean different values. For text this depends on the column's
-    /// collation.
+    /// Whether texts with different bytes are different values, which depends on the column's
+    /// collation. Always true for types other than text.
     pub(super) fn distinguishes_bytes(&self, column: &Column) -> bool {
         !matches!(self, Self::Text | Self::Padded)
             || matches!(

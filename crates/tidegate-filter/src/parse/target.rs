@@ -26,7 +26,6 @@ pub(crate) enum Compared {
     Other,
 }
 
-/// A column that is compared.
 pub(crate) struct ComparedColumn<'a> {
     id: ColumnId,
     pub(super) column: &'a Column,

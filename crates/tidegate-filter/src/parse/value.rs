@@ -70,8 +70,8 @@ pub(crate) fn contained_element_type<'t>(
     (operator == Operator::Contains && single).then_some(point)
 }
 
-/// Whether a string begins like the text of a range or multirange. It may have the opening quote of
-/// a JSON string.
+/// Whether `json` begins like the text of a range or multirange, with or without the opening quote
+/// of a JSON string.
 pub(crate) fn is_range_text(json: &str) -> bool {
     let text = json.trim_start_matches('"').trim_start();
     text.starts_with(['[', '(', '{'])

@@ -86,7 +86,7 @@ fn operand<'t>(r#type: &'t Type, operator: Operator, json: &Json<'_>) -> (Parame
     }
 }
 
-/// Wraps a single range in a multirange, because the operators accept only multiranges.
+/// Wraps a single range in a multirange, because the operand is cast to the type of the column.
 fn multirange(json: &Json<'_>) -> Parameter {
     let text = json.text();
     if text.starts_with('{') {
@@ -112,7 +112,7 @@ pub(super) fn documents(list: &Json<'_>) -> Parameter {
     Json::List(texts.collect()).parameter()
 }
 
-/// Escapes `%`, `_` and the backslash of a `LIKE` pattern.
+/// Escapes `%`, `_` and the backslash, so that a `LIKE` pattern matches them literally.
 fn literal(text: &str) -> Cow<'_, str> {
     if !text.contains(['%', '_', '\\']) {
         return Cow::Borrowed(text);

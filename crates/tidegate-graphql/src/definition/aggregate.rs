@@ -133,7 +133,6 @@ pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     Box::new(std::iter::once(count).chain(functions).chain(columns))
 }
 
-/// The description of the object type for groups of a relation's rows.
 pub(super) fn describe_group(relation: &Relation) -> String {
     format!("Counts and sums over the rows of {}.", relation.name)
 }

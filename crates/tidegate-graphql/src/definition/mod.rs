@@ -25,7 +25,6 @@ pub(crate) use roots::{Root, Roots};
 /// is the name of the type.
 pub(crate) const EMPTY: &str = "_type";
 
-/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     /// The operation reads rows.
@@ -79,27 +78,18 @@ impl ChangeKind {
     }
 }
 
-/// A field of an object.
 #[derive(Debug)]
 pub(crate) struct FieldDefinition<'s> {
-    /// The name of the field.
     pub name: Cow<'s, str>,
-    /// The description of the field.
     pub description: Option<Cow<'s, str>>,
-    /// The arguments of the field.
     pub arguments: &'static [ArgumentDefinition],
-    /// The type of the field's value.
     pub r#type: TypeReference<'s>,
 }
 
-/// An argument of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ArgumentDefinition {
-    /// The name of the argument.
     pub name: &'static str,
-    /// The type of the argument's value.
     pub r#type: TypeReference<'static>,
-    /// The description of the argument.
     pub description: &'static str,
 }
 
@@ -107,7 +97,6 @@ pub(crate) struct ArgumentDefinition {
 /// lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeReference<'s> {
-    /// The name of the type.
     pub name: Cow<'s, str>,
     /// Whether the reference is to a list of the type.
     pub list: bool,

@@ -28,7 +28,6 @@ struct TypeEntry {
 /// The source from which a type is generated.
 #[derive(Clone, Copy)]
 enum TypeSource {
-    /// A scalar type.
     Scalar(&'static ScalarType),
     /// An object type for the values of columns, such as `Point`.
     Value(&'static ValueObject),
@@ -100,7 +99,6 @@ impl Types {
         &self.schema
     }
 
-    /// The root fields of the schema.
     pub(crate) fn roots(&self) -> &Roots {
         &self.roots
     }
@@ -110,7 +108,6 @@ impl Types {
         (0..self.entries.len()).map(|at| TypeDefinition { types: self, at })
     }
 
-    /// Finds a type by its name.
     pub(crate) fn find(&self, name: &str) -> Option<TypeDefinition<'_>> {
         let known = |entry: &TypeEntry| (*entry.name).cmp(name);
         let at = self.entries.binary_search_by(known).ok()?;
@@ -136,12 +133,10 @@ impl<'s> TypeDefinition<'s> {
         &self.types.entries[self.at]
     }
 
-    /// The name of the type.
     pub(crate) fn name(self) -> &'s str {
         &self.entry().name
     }
 
-    /// The description of the type.
     pub(crate) fn description(self) -> Option<Cow<'s, str>> {
         let relation = |id| self.types.schema.relation(id);
         match self.entry().source {

@@ -69,7 +69,6 @@ fn column(relation: &Relation, id: ColumnId) -> FieldDefinition<'_> {
     }
 }
 
-/// The type of a column's values.
 pub(super) fn column_type(relation: &Relation, id: ColumnId) -> TypeReference<'static> {
     let kind = FieldType::of_column(relation, id);
     let mut r#type = if kind.list {

@@ -3,7 +3,6 @@
 use super::{FieldDefinition, FieldIter, TypeReference};
 use crate::field_type::{MemberContent, ValueMember, ValueObject};
 
-/// The fields of an object type of column values.
 pub(super) fn fields<'s>(object: &'static ValueObject) -> FieldIter<'s> {
     Box::new(object.members.iter().map(field))
 }

@@ -31,7 +31,6 @@ pub(crate) struct Document {
     pub fragments: Vec<Fragment>,
 }
 
-/// An operation.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub kind: OperationKind,
@@ -57,7 +56,6 @@ pub(crate) struct Fragment {
     pub selection: Vec<Selection>,
 }
 
-/// A variable of an operation.
 #[derive(Debug)]
 pub(crate) struct VariableDefinition {
     pub name: Box<str>,
@@ -93,7 +91,6 @@ pub(crate) enum Selection {
     Inline(Vec<Selection>, Vec<Condition>),
 }
 
-/// A field with its arguments, conditions and selection.
 #[derive(Debug)]
 pub(crate) struct Field {
     /// The response key: the alias, or else the name.
@@ -131,7 +128,6 @@ impl Field {
     }
 }
 
-/// An argument of a field.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub name: Box<str>,

@@ -19,7 +19,6 @@ pub(crate) use writer::IntrospectionWriter;
 pub(crate) struct IntrospectionNode {
     /// The response key, as JSON text followed by a colon.
     key: Box<str>,
-    /// The name of the field.
     name: Box<str>,
     /// The value of the field's only argument as JSON text: `name` of `__type`, or
     /// `includeDeprecated`. `None` if the argument is not given.

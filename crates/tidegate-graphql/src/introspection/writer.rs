@@ -30,7 +30,6 @@ enum OpenValue<'o> {
 }
 
 impl<'o> IntrospectionWriter<'o> {
-    /// A writer that has not written anything yet.
     pub(crate) fn new(node: &'o IntrospectionNode, types: &'o Types) -> Self {
         Self {
             types,

@@ -105,9 +105,9 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
 }
 
 /// The text after the end of a string whose opening quote has been read; `None` if the string has
-/// no end. If `escaped` is true, a backslash escapes the next character. A doubled quote in an SQL
-/// string is read as the end of one string and the start of another string. This does not change
-/// the end that is found.
+/// no end. If `escaped` is true, a backslash escapes the next character. In an SQL string, a
+/// doubled quote stands for one quote. Here it is read as the end of one string and the start of
+/// another. Both of these strings are replaced by `?`.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {

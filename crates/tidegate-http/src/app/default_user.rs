@@ -18,7 +18,6 @@ const STALE_TTL: Duration = Duration::from_mins(1);
 /// database, even one that does not exist.
 const MAX_ENTRIES: usize = 10_000;
 
-/// A cache of the default users of databases.
 pub(crate) struct DefaultUsers {
     store: Arc<dyn IssuerStore>,
     known: RwLock<HashMap<Box<str>, CachedUser>>,

@@ -19,7 +19,6 @@ use super::App;
 /// n, so any number of connections close at evenly spread times.
 const GOLDEN: u32 = 0x9E37_79B9;
 
-/// The phase of the node's shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShutdownPhase {
     /// The node serves, and has not announced that it will stop.
@@ -31,7 +30,6 @@ enum ShutdownPhase {
     Ending,
 }
 
-/// The state of a node's shutdown.
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
     /// How many values of [`Departure`] were created.

@@ -36,7 +36,6 @@ pub(crate) struct ExternalUser {
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,
-    /// The token.
     pub(crate) token: Arc<ExternalToken>,
 }
 

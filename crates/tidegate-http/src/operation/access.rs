@@ -63,8 +63,9 @@ impl Access {
     }
 
     /// Checks that the caller may run the statement. With [`Access::Read`] the statement must be a
-    /// read. It then waits for a slot of the database, and must end within five seconds, the wait
-    /// included, or at the deadline of the request if that is earlier.
+    /// read, and this function waits for a slot of the database. The statement must then end within
+    /// five seconds of the beginning of this wait, or at the deadline of the request if that is
+    /// earlier.
     ///
     /// # Errors
     ///

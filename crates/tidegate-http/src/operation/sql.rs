@@ -109,8 +109,8 @@ pub fn parse_zone(name: &str) -> Result<Zone, ApiError> {
 }
 
 /// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. `log` returns
-/// the context for the log line of an error that occurs after that. The returned format differs
-/// from the requested format if the statement has no result columns: then the response is JSON.
+/// the context for the log line of an error that occurs after sending has started. The returned
+/// format is the requested format, or JSON if the statement has no result columns.
 pub async fn one(
     app: &App,
     caller: &Caller,

@@ -161,9 +161,9 @@ impl UserDirectory {
     }
 
     /// Changes a user. The user's sessions end if the change sets a password or disables the user.
-    /// They also end if the user becomes or stops being the default user, because tokens have the
-    /// claim `shared`. A member's sessions also end if its group or properties change, because
-    /// tokens contain both.
+    /// They also end if the user becomes or stops being the default user, because only tokens of
+    /// the default user have the claim `shared`. A member's sessions also end if its group or
+    /// properties change, because tokens contain both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidField`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
@@ -178,8 +178,8 @@ impl UserDirectory {
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
-        // Sessions are ended even if the record already had the wanted values. So repeating a
-        // change that failed half-way completes it.
+        // Sessions are ended even if the user was already disabled or already the default user. So
+        // if such a change failed half-way, repeating it completes it.
         let ends = after.default_user != before.default_user || made_default;
         if change.disabled == Some(true) {
             self.end_sessions(key, EndReason::UserDisabled).await?;

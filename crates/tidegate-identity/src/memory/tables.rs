@@ -126,7 +126,6 @@ impl Tables {
         None
     }
 
-    /// A page of the tenant's users.
     pub(super) fn user_page(&self, database: &str, query: &UserQuery) -> Vec<User> {
         let wanted = |user: &&User| {
             user.key.database == database
@@ -323,7 +322,6 @@ impl Tables {
         }
     }
 
-    /// Deletes the rows that belong to deleted users.
     pub(super) fn delete_users_data(&mut self, is_deleted: impl Fn(&UserKey) -> bool) {
         self.identities.retain(|_, (user, _)| !is_deleted(user));
         self.browsers

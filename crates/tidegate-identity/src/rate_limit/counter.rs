@@ -119,8 +119,8 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit that no attempt reaches. An attempt is refused only during the wait that another
-    /// limit of the same counter started.
+    /// A limit that no attempt reaches. An attempt is refused only while a wait lasts that another
+    /// limit of the same counter started, such as [`once`](Self::once).
     pub const fn unreached(window: Duration) -> Self {
         Self {
             // The largest value of an integer in PostgreSQL.

@@ -142,8 +142,8 @@ impl IdentityService {
         };
         let user = self.ports.store.user(&key).await?;
         let user = user.filter(same).ok_or(Error::InvalidLink)?;
-        // Fails if the link was used. The browser that used it has had a new cookie since then, so
-        // without this check the page would ask the person to open the link in another browser.
+        // This check fails if the link was used. The sign-in replaced the browser's cookie, so
+        // without the check the page would ask the person to open the link in another browser.
         let lifetime = self.settings.lifetimes.email_sign_in;
         self.count_use(token, &AttemptLimit::unreached(lifetime))
             .await?;

@@ -107,8 +107,8 @@ impl IdentityService {
         // If a concurrent change prevents this update, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // Tokens that this service issued to the member name the previous group, so their
-                // sessions end.
+                // Tokens that this service issued to the member contain the previous group, so the
+                // member's sessions are ended.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self
                     .ports

@@ -93,7 +93,8 @@ impl IdentityService {
             user.password_hash = Some(hash);
             return Ok(Some(user));
         }
-        let Some(user) = ports.store.user(&user.key).await? else {
+        let user = ports.store.user(&user.key).await?;
+        let Some(user) = user.filter(|user| !user.disabled) else {
             return Ok(None);
         };
         let hasher = &ports.hasher;

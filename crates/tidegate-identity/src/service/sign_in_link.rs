@@ -11,7 +11,6 @@ use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_l
 const SIGN_IN: &str = "sign-in link";
 /// The maximum lifetime of a link, and how long the use of a link is stored.
 const MEMORY: Duration = Duration::from_hours(24);
-/// The limit that allows one use of a link.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
 
 #[derive(Serialize, Deserialize)]

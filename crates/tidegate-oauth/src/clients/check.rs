@@ -28,7 +28,7 @@ pub(super) fn client(client: &Client) -> Result<()> {
             "a text of at most 1024 bytes without control characters",
         );
     }
-    // The consent page shows the home page as a link, so other schemes are refused.
+    // The consent page shows the home page as a link, so only `http` and `https` are allowed.
     if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }

@@ -90,7 +90,6 @@ impl Error {
     }
 }
 
-/// The code and kind of an error of `tidegate-identity`.
 fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
     use ErrorKind::{Conflict, Internal, InvalidRequest, NotFound, Throttled, Unavailable};
     match error {

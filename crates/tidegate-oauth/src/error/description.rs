@@ -91,7 +91,6 @@ impl Error {
 
 const INTERNAL: &str = "internal server error";
 
-/// The description of an error of `tidegate-identity`.
 fn identity(error: &IdentityError) -> Cow<'static, str> {
     let text = match error {
         IdentityError::Malformed { part, expected } => {
@@ -140,7 +139,6 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
     text.into()
 }
 
-/// The description of a failed change of a role.
 fn role(error: &RoleError) -> Cow<'static, str> {
     match error {
         RoleError::OwnsObjects { count, example } => format!(

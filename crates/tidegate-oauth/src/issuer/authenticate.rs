@@ -48,7 +48,6 @@ impl Issuer {
         client.ok_or(Error::UnknownClient)
     }
 
-    /// The context in which a grant of this client is handled.
     pub(crate) fn grant_context<'a>(
         &'a self,
         client: &'a Client,

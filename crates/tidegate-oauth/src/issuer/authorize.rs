@@ -92,8 +92,8 @@ impl Issuer {
         }
     }
 
-    /// The client that these parameters of an authorization request name, and the redirect URI of
-    /// the request, which the client must have registered.
+    /// The client and the redirect URI of an authorization request with these parameters. The
+    /// client must have registered the redirect URI.
     ///
     /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and those of missing,
     /// repeated and ill-typed parameters.

@@ -15,7 +15,6 @@ use tidegate_identity::{
 
 /// The lifetime of a token for which no expiry is requested.
 const LIFETIME: Duration = Duration::from_hours(24 * 90);
-/// The maximum lifetime of a token.
 const MAX_LIFETIME: Duration = Duration::from_hours(24 * 366);
 /// The maximum number of valid tokens that a user may have.
 const MAX_TOKENS: u32 = 100;

@@ -189,8 +189,8 @@ impl Issuer {
         let ended = self.ports.store.end_session(id, reason, now).await?;
         self.denylist.add(id, now);
         if ended {
-            // The session is read only for the audit event. A failed read is ignored, because the
-            // session has ended.
+            // Only the audit event needs the record of the session. A failed read is ignored,
+            // because the session has ended.
             let session = self.ports.store.session(id).await.ok().flatten();
             let database = match &session {
                 Some(session) => Some(session.user.database.as_str()),

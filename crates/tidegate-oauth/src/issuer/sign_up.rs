@@ -57,7 +57,6 @@ impl Issuer {
         Ok(self.open_sign_up_link(token).await?.1)
     }
 
-    /// The client of a sign-up link, and the content of the link.
     async fn open_sign_up_link(&self, token: &str) -> Result<(Client, SignUpLink)> {
         let link = self.identity.sign_up_link(token)?;
         let client = self.ports.store.client(&link.client).await?;

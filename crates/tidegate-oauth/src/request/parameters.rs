@@ -9,7 +9,7 @@ use super::percent;
 use crate::{Error, Result};
 use tidegate_identity::{Error as IdentityError, Secret};
 
-/// The maximum length in bytes of a parameter name that is repeated in a response.
+/// The maximum length in bytes of a parameter name that a response may contain.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// The names and values of a request in the order sent, including duplicates. A value is checked

@@ -36,7 +36,6 @@ struct Generations {
 pub(crate) struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// The hash of a token.
     pub(crate) fn of(token: &str) -> Self {
         let mut hash = [0; 32];
         hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
@@ -115,7 +114,8 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// The next refresh must read from the store the sessions that ended at this time or later.
+    /// The start of the period that the next refresh reads: it must read all sessions that ended at
+    /// this time or later.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
         let last_read = *self
             .last_read

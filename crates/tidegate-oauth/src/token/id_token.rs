@@ -120,9 +120,7 @@ fn access_token_hash(token: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct IdTokenHint {
     iss: String,
-    /// The subject of the user.
     pub(crate) sub: String,
-    /// The id of the client.
     pub(crate) aud: String,
 }
 

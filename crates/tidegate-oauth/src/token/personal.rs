@@ -21,7 +21,8 @@ const RANDOM: usize = 24;
 const TAG: usize = 8;
 
 /// How long the claims of a valid token are cached. If the token's session ends, the denylist
-/// refuses the token immediately. Other changes of the user may take effect only after this time.
+/// refuses the token although its claims are cached. A change of the user that does not end the
+/// session may take effect only after this time.
 const VALID: Duration = Duration::from_secs(30);
 /// How long the cache records that a token is invalid.
 const INVALID: Duration = Duration::from_secs(5);
@@ -56,7 +57,6 @@ impl PersonalTokens {
         token.starts_with(PREFIX)
     }
 
-    /// A new token.
     pub(crate) fn generate(&self, random: &dyn SecureRandom) -> Result<Secret> {
         let secret: [u8; RANDOM] = random.bytes()?;
         let tag = hmac::sign(&self.key, &secret);

@@ -7,7 +7,6 @@ use maud::{Markup, html};
 pub(crate) struct FormMessage {
     /// The name of the field; empty for the form as a whole.
     pub field: &'static str,
-    /// The text of the message.
     pub text: String,
 }
 

@@ -79,7 +79,6 @@ pub(crate) fn consent(
     }
 }
 
-/// Asks for consent for a device.
 pub(crate) fn device_consent(form: &PageForm<'_>, device: &PendingDevice, user: &str) -> Markup {
     html! {
         h1 { "Connect this device?" }

@@ -47,7 +47,6 @@ pub(crate) struct Level<'a> {
 }
 
 impl Level<'_> {
-    /// Whether the statements of the level write.
     pub(crate) fn writes(&self) -> bool {
         matches!(
             self.source,
@@ -57,9 +56,9 @@ impl Level<'_> {
 
     /// Whether the level writes at most one row, and the response can certainly contain the row's
     /// values. A level writes at most one row if it inserts one object, or if its condition selects
-    /// by a key. The result is false for a level that returns a composite value, because the value
-    /// cannot be read if the attributes of its type change while the statement runs. A committed
-    /// statement cannot be repeated.
+    /// by a key. The result is false for a level that returns a composite value. If the attributes
+    /// of the value's type change while the statement runs, the value cannot be read, and the
+    /// statement would have to be repeated. A committed statement cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {

@@ -50,7 +50,6 @@ pub struct Plan<'a> {
     at: usize,
 }
 
-/// A root field and its content.
 #[derive(Clone, Debug)]
 struct Root {
     key: Arc<str>,

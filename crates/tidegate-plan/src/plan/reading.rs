@@ -139,10 +139,10 @@ pub(super) fn statement<'a>(
 ///
 /// The lists of a child level share one limit, unless the request gives them a limit or an offset.
 /// With a shared limit they can be read by one select, which is cheaper than a select for each
-/// list. The shared limit suffices for typical lists. It depends only on the structure of the
-/// operation and, below written rows, on the number of their keys, rounded up to a power of two. So
-/// operations of equal structure have few different SQL texts. If `careful` is true, no lists share
-/// a limit.
+/// list. The shared limit suffices for typical lists. It depends on the structure of the operation.
+/// If an earlier statement wrote the parent rows, it also depends on the number of their keys,
+/// rounded up to a power of two. So operations of equal structure have few different SQL texts. If
+/// `careful` is true, no lists share a limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

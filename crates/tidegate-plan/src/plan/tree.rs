@@ -31,7 +31,6 @@ pub(crate) struct Tree<'a> {
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
-    /// The kind of the current statement.
     task: Task,
 }
 

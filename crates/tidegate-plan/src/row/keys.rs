@@ -16,7 +16,6 @@ pub(crate) enum KeyKind {
 }
 
 impl KeyKind {
-    /// The kind for a column's type.
     pub(crate) fn of(r#type: &Type) -> Self {
         match *base_type(r#type) {
             Type::INT2 | Type::INT4 | Type::INT8 => Self::Integer,
@@ -66,7 +65,6 @@ impl Keys {
         Self::new(self.kinds.clone())
     }
 
-    /// Removes all keys.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(std::mem::take(&mut self.kinds));
     }

@@ -19,7 +19,6 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Program {
     /// The text that is written around the values.
     pub(crate) literals: BytesMut,
-    /// The instructions.
     pub(crate) ops: Vec<Op>,
     /// The selected columns. In the result they follow the columns that assign rows to lists.
     pub(crate) expressions: Vec<Expression>,

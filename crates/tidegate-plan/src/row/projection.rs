@@ -25,7 +25,6 @@ pub(crate) enum Cast {
     TextArray,
 }
 
-/// The cast that a statement applies to a column.
 pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
     let r#type = base_type(&relation.column(column).r#type);
     if relation.is_key(column) {

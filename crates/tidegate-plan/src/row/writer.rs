@@ -91,7 +91,6 @@ impl RowTextWriter {
         }
     }
 
-    /// Removes everything that was written.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.insertion_points.clear();

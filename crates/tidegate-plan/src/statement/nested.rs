@@ -53,7 +53,6 @@ pub(crate) struct NestedLevel<'p> {
     pub(crate) parents: Parents<'p>,
     /// Whether other levels of the statement join the rows of the level.
     pub(crate) has_children: bool,
-    /// How the lists of the level are limited.
     pub(crate) limit: Limit,
 }
 
@@ -301,7 +300,6 @@ impl NestedLevel<'_> {
         page::write(&self.page, sql, select, order);
     }
 
-    /// Appends the relation of the level.
     fn relation(&self, schema: &Schema, sql: &mut SqlWriter) {
         match self.list {
             Some(_) => relation(schema, self.relation, 0, sql),

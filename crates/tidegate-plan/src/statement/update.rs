@@ -10,7 +10,6 @@ use super::{condition, returning};
 use crate::operation::{Delete, Update};
 use crate::row::Program;
 
-/// The statement of an update.
 pub(crate) fn update(
     schema: &Schema,
     relation: RelationId,
@@ -48,7 +47,6 @@ pub(crate) fn locate_new(
     Some(["data.", &relation.column(*column).field].concat())
 }
 
-/// The statement of a delete.
 pub(crate) fn delete(
     schema: &Schema,
     relation: RelationId,

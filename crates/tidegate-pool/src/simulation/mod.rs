@@ -13,7 +13,7 @@ use world::{Load, World};
 const TIME: Duration = Duration::from_secs(2);
 
 /// The load of 16 clients that send requests for `users` users of one database, drawn at random.
-/// The tests use it with a pool of 77 connections, which a node has if `max_connections` is 100.
+/// A node has a pool of 77 connections if `max_connections` is 100.
 fn one_database(users: u32) -> Load {
     Load {
         tenants: 1,

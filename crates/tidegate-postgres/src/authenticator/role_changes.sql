@@ -6,8 +6,9 @@
 -- The first row has the values for the next query: the bound, the total number of rows in the
 -- catalogs, and the OID of the newest role. The total shows whether rows were deleted. After it,
 -- there is one row for each row that was written: its identity, the tenant, and the column `plain`.
--- This column is the OID of the role, or `member`, if the row belongs to a plain new user, because
--- of which no new decision for the tenant (decide.sql) is needed. Otherwise it is empty.
+-- A plain new user needs no new decision for the tenant (decide.sql). In the row of such a user's
+-- role, `plain` is the OID of the role. In the rows of memberships of this role and in this role,
+-- `plain` is `member`. In all other rows it is empty.
 --
 -- A plain user has no attribute that decide.sql objects to. It is a member only of groups that have
 -- older users of the tenant as members, and its only members are authenticators. Its objects and

@@ -25,7 +25,6 @@ const REFUSAL: Duration = Duration::from_mins(5);
 #[derive(Default)]
 pub(super) struct TenantState {
     cached: RwLock<Option<Arc<CachedDecision>>>,
-    /// Counts invalidations of the decision.
     invalidations: AtomicU64,
     /// Whether a request has needed the decision since the previous call of
     /// [`TenantState::take_used`].
@@ -93,7 +92,6 @@ impl CachedDecision {
         known.chain(refused).collect()
     }
 
-    /// Records that PostgreSQL refuses the login of an authenticator.
     pub(super) fn note_refused_login(&self, authenticator: &RoleName) {
         *self.refused.lock() = Some((authenticator.clone(), Instant::now()));
     }

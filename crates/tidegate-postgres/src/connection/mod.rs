@@ -29,7 +29,6 @@ const DDL_NOTICE: &str = "TGDEF";
 /// A connection that logged in as one role.
 pub struct Connection {
     pub(crate) channel: Channel,
-    /// The tracked state of the session.
     pub(crate) session: SessionState,
     canceller: Canceller,
     /// Whether the server was in recovery at the login. Such a server refuses writes.
@@ -55,7 +54,7 @@ pub enum ConnectionState {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The buffers hold data of callers.
+        // The buffers are left out, because they hold data of callers.
         f.debug_struct("Connection")
             .field("backend", self.backend())
             .field("condition", &self.state())
@@ -97,8 +96,8 @@ impl Connection {
         self.session.may_run()
     }
 
-    /// Sends Terminate and waits until PostgreSQL closes the connection. PostgreSQL closes it later
-    /// if a statement runs that cannot be interrupted. An unusable connection is closed without
+    /// Sends Terminate and waits until PostgreSQL closes the connection. PostgreSQL reads Terminate
+    /// only after a running statement has ended. An unusable connection is closed without
     /// Terminate.
     pub async fn close(mut self) {
         let closed = if self.state() != ConnectionState::Closed {
@@ -243,9 +242,9 @@ impl Connection {
             // A command of the prefix has failed. It may have failed at its Parse, so it is unknown
             // which internal commands are prepared.
             self.forget_internal();
-            // Sealing has failed. Code that a statement called may have replaced the prepared
-            // statement that seals claims with one that reads the token. The token is valid as long
-            // as the backend exists, so the connection must end.
+            // The failed command may be the one that seals claims. Code that a statement called may
+            // have replaced this prepared statement with one that reads the token. The token is
+            // valid as long as the backend exists, so the connection must end.
             if self.session.is_sealing() {
                 self.mark_closed();
             }

@@ -171,7 +171,6 @@ impl Connection {
         push_command(&name, &[], &mut self.channel.outbound)
     }
 
-    /// Queues the switch to a caller.
     pub(super) fn push_switch(&mut self, switch: &CallerSwitch<'_>) -> Result<(), Error> {
         let name = self.prepared_internal(switch.text())?;
         let backend = self.backend().process_id;

@@ -12,7 +12,6 @@ use crate::statement::SideEffects;
 
 /// How long a cancelled statement may take to end before its backend is terminated.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a reset may take.
 const RESET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a backend may take to close its connection before it is terminated.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

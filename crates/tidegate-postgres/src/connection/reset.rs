@@ -41,7 +41,7 @@ impl Connection {
         let seeds = side_effects >= SideEffects::Everything && !checks_first;
         if checks_first {
             // `DISCARD ALL` drops the statements that the check looks for. So in a session of
-            // members the check runs before it.
+            // members the check runs before `DISCARD ALL`.
             self.push_check();
             self.sync();
         }
@@ -65,8 +65,9 @@ impl Connection {
 
     fn push_check(&mut self) {
         self.begin_pipeline();
-        // On a connection of members, code that a statement called may have replaced the prepared
-        // check together with the statement that seals claims.
+        // On a connection of members, code that a statement called may have replaced a prepared
+        // check together with the statement that seals claims. So there the check is parsed for
+        // each reset.
         let pushed = if self.session.is_sealing() {
             self.push_command(CHECK)
         } else {

@@ -57,7 +57,6 @@ pub(crate) struct SessionState {
     pub(crate) name_resolution: NameResolution,
     /// The `search_path` at the start of the session.
     pub(crate) search_path: String,
-    /// The prepared statements.
     pub(crate) statements: StatementCache,
     /// Outstanding responses to the prefix of the pipeline.
     pub(crate) prefix: Prefix,
@@ -71,7 +70,6 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
-    /// The state of a new session.
     pub(super) fn new(search_path: &str, statements: StatementCache) -> Self {
         Self {
             phase: Phase::Idle,
@@ -199,7 +197,6 @@ impl SessionState {
         }
     }
 
-    /// Counts a row of a reset.
     pub(super) fn count_reset_row(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = rows.saturating_add(1);

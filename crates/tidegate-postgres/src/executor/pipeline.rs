@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use tidegate_pool::PooledConnection;
 use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
+    TransactionOutcome,
 };
 
 use super::member_route::claims_error;
@@ -139,16 +140,21 @@ impl UserExecutor {
         }
         let outcome = run_pipeline(&mut pooled, &request, &mut sinks).await;
         let changes_definitions = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
+        let count = || {
+            let mut statements = request.tasks.iter().map(|task| &task.bound.statement);
+            let calls = statements.any(|statement| statement.calls());
+            checked_out.metadata.count(calls);
+        };
         let result = match outcome {
             Ok(completions) => {
-                let mut statements = request.tasks.iter().map(|task| &task.bound.statement);
-                checked_out
-                    .metadata
-                    .count(statements.any(|statement| statement.calls()));
+                count();
                 self.release(pooled, checked_out);
                 Ok(completions)
             }
             Err(PipelineFailure::Failed(failed)) => {
+                if failed.outcome != TransactionOutcome::RolledBack {
+                    count();
+                }
                 if failed.error.is_malformed_value() {
                     checked_out.metadata.forget();
                 }
@@ -190,7 +196,6 @@ fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     }
 }
 
-/// The result of a pipeline.
 struct PipelineOutcome {
     result: Result<Vec<Completion>, PipelineFailure>,
     /// Whether a trigger or a function changed a definition.

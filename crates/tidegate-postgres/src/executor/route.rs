@@ -216,8 +216,7 @@ pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
     pub(super) deadline: Option<Instant>,
-    /// The caller's permit to occupy a connection; `None` if the connection's login serves no other
-    /// callers.
+    /// The caller's permit to occupy a connection; `None` if [`Route::caller`] names no caller.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(super) permit: Option<CallerPermit>,
 }

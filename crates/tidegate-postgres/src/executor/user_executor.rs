@@ -122,12 +122,15 @@ impl UserExecutor {
         }
     }
 
-    /// The databases in which statements have run on this node, with the number of statements.
+    /// The databases in which statements have run on this node, each with the number that
+    /// [`Self::statements`] returns.
     pub fn databases(&self) -> Vec<(DatabaseName, u64)> {
         self.caches.statements()
     }
 
-    /// How many statements and transactions of the database have ended on this node.
+    /// How many statements, pipelines and transactions have run in the database on this node. A
+    /// pipeline or a transaction counts once. A pipeline that failed on a pooled connection does
+    /// not count, and neither does a transaction without COMMIT.
     pub fn statements(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).statements()
     }
@@ -219,7 +222,6 @@ impl UserExecutor {
         }
     }
 
-    /// The metadata cache of the login's database.
     pub(super) fn metadata(&self, login: &Login) -> Arc<MetadataCache> {
         self.caches.of(&login.database)
     }

@@ -50,8 +50,7 @@ pub(crate) struct MetadataCache {
     /// transaction without COMMIT do not count. The catalog cache compares the numbers while it
     /// does not know whether the database reports DDL.
     statements: AtomicU64,
-    /// Counts the statements and transactions that ended on this node and whose text calls
-    /// functions that may be user-defined.
+    /// Counts those of `statements` whose text calls functions that may be user-defined.
     calls: AtomicU64,
     /// Descriptions that were read in an earlier generation than this are invalid.
     valid_from: AtomicU64,
@@ -73,20 +72,20 @@ impl MetadataCache {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// How many statements and transactions have ended. A transaction counts once, however many
-    /// statements it has.
+    /// How many statements, pipelines and transactions have run. The field `statements` says which
+    /// of them do not count.
     pub(crate) fn statements(&self) -> u64 {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many of the statements and transactions that [`Self::statements`] counts may have called
-    /// a user-defined function, according to their text.
+    /// How many of those that [`Self::statements`] counts may have called a user-defined function,
+    /// according to their text.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Counts a statement or a transaction that has ended. `called` says whether its text calls a
-    /// function that may be user-defined.
+    /// Counts a statement, a pipeline or a transaction that has ended. `called` says whether its
+    /// text calls a function that may be user-defined.
     pub(crate) fn count(&self, called: bool) {
         self.statements.fetch_add(1, Ordering::Release);
         if called {
@@ -110,7 +109,6 @@ impl MetadataCache {
         self.descriptions.lock().clear();
     }
 
-    /// Whether a description is still valid.
     pub(crate) fn is_valid(&self, description: &StatementDescription) -> bool {
         description.generation() >= self.valid_from.load(Ordering::Acquire)
             && description.is_fresh(self.generation())
@@ -308,7 +306,7 @@ impl MetadataCaches {
         self.0.write().entry(database.clone()).or_default().clone()
     }
 
-    /// How many statements have ended in each database.
+    /// The number that [`MetadataCache::statements`] returns, for each database.
     pub(crate) fn statements(&self) -> Vec<(DatabaseName, u64)> {
         let all = self.0.read();
         let counts = all.iter();

@@ -32,7 +32,6 @@ const MAX_RUN: Duration = Duration::from_millis(100);
 const MAX_WAIT: Duration = Duration::from_millis(200);
 /// A response that takes longer than this counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
-/// The time limit of the setup of the session.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The setup of the session. The session is read-only, so PostgreSQL refuses all writes (25006).
@@ -175,7 +174,8 @@ impl Multiplexed {
     fn read_one(&mut self, tag: u8) -> Result<(), ConnectionFailed> {
         let connection: &mut Connection = &mut self.pooled;
         match connection.handle_asynchronous(tag) {
-            // The changed setting may be the one that makes the session read-only.
+            // The changed setting may be the one that makes the session read-only, so the
+            // connection is no longer multiplexed.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS
                     && !body::is_role_status(connection.channel.inbound.body()) =>

@@ -23,7 +23,6 @@ enum WakeUp {
     Gather,
     /// The connection is due for a check.
     Check,
-    /// The connection failed.
     Failed,
 }
 
@@ -36,7 +35,6 @@ enum CloseReason {
     Wanted,
     /// The first pipeline runs or waits for too long; see [`Multiplexed::is_stuck`].
     Stuck,
-    /// The connection failed.
     Failed,
 }
 

@@ -23,8 +23,8 @@ use crate::metadata::MetadataCache;
 use crate::purity::MentionCache;
 use crate::statement::StatementTask;
 
-/// A group opens a multiplexed connection when at least this many other requests are running at the
-/// arrival of a request.
+/// A group opens a multiplexed connection when a request arrives while at least this many other
+/// requests of the group are running.
 const MIN_OTHERS: usize = 4;
 /// The maximum number of multiplexed connections of one group.
 const MAX_CONNECTIONS: usize = 8;

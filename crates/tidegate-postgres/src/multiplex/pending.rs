@@ -26,7 +26,6 @@ pub(super) struct PendingPipeline {
     reply: oneshot::Sender<BufferedRows>,
 }
 
-/// A statement of a pipeline.
 pub(super) struct PendingStatement {
     pub(super) statement: Arc<Statement>,
     pub(super) prepared: Arc<PreparedStatement>,

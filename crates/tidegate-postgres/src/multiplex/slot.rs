@@ -14,7 +14,6 @@ use crate::statement::StatementTask;
 /// How long a slot stays empty after its connection failed.
 const FAILURE_DELAY: Duration = Duration::from_millis(100);
 
-/// A slot for a multiplexed connection.
 #[derive(Default)]
 pub(super) struct ConnectionSlot {
     pub(super) state: Mutex<SlotState>,
@@ -53,7 +52,6 @@ impl ConnectionSlot {
         queue.and_then(SendQueue::backlog)
     }
 
-    /// Whether a connection may be opened for the slot.
     pub(super) fn may_open(&self, now: Instant) -> bool {
         let state = self.state.lock();
         !state.claimed && state.empty_until.is_none_or(|until| until <= now)

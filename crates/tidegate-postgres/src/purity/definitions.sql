@@ -5,7 +5,8 @@
 --   relation   `text` is code that a read of the relation may run; empty if it is unknown
 --   child      `text` is the OID of a relation that a read of this relation reads too; no name
 --   function   `text` says whether the function can be called with one argument
---   operator, cast
+--   operator   no text
+--   cast       neither a name nor a text
 --   write      `text` is code that a write of the relation may run; empty if it is unknown
 --   cascade    `text` is the OID of a relation that a write of this relation writes too; no name
 --   type       `text` is code that PostgreSQL may run where a value of the type is read

@@ -75,7 +75,7 @@ impl<'a> PurityQuery<'a> {
         Ok(rows.into_iter().flatten().next().unwrap_or_default())
     }
 
-    /// The definitions of all code that a statement can run without mentioning it.
+    /// The definitions of the code that a statement can run in addition to the code in its text.
     pub(super) async fn definitions(&self) -> Result<Vec<Definition>> {
         let rows = self.rows(&DEFINITIONS).await?;
         let definition = |row: Vec<String>| {

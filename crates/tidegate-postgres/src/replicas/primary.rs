@@ -21,7 +21,6 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The timeout of each of two steps: connecting to the primary, and reading its position.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// The primary of the cluster.
 pub(super) struct Primary {
     config: Arc<Config>,
     connection: Mutex<Option<Arc<PrimaryWal>>>,
@@ -68,7 +67,6 @@ impl Primary {
         WalPosition(u64::MAX)
     }
 
-    /// Queries the primary for its positions.
     pub(super) async fn query_positions(&self) -> Result<WrittenWal, ConnectError> {
         let timed_out = Err(ConnectError::TimedOut(LIMIT));
         let connection = match timeout(LIMIT, self.connection()).await {

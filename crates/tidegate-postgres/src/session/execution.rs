@@ -247,7 +247,6 @@ pub(crate) enum SetError {
     Internal(Error),
 }
 
-/// One parameter set of a statement.
 pub(crate) struct ParameterSet<'a> {
     pub(crate) task: &'a StatementTask<'a>,
     pub(crate) prepared: &'a PreparedStatement,

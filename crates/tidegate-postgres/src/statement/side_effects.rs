@@ -9,8 +9,8 @@ use tidegate_sql::{RoleUse, SharedBy};
 pub(crate) enum SideEffects {
     /// Nothing has run.
     None,
-    /// Only reads without side effects have run. The session needs a reset only before another
-    /// OAuth session of the user uses it.
+    /// Only statements without side effects on the session have run. The session needs a reset only
+    /// before another OAuth session of the user uses it.
     Reads,
     /// Settings, temporary tables, cursors, locks, `LISTEN` channels or sequence values may be left
     /// in the session.

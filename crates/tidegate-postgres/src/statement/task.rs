@@ -44,9 +44,10 @@ pub(crate) enum TransactionPosition {
 }
 
 impl StatementTask<'_> {
-    /// Whether the statement may stay prepared. It must not stay prepared on connections that are
-    /// reset fully, where other callers could find it. Long statements do not stay prepared either,
-    /// because they are rarely reused.
+    /// Whether the statement may stay prepared. It must not on a connection that is reset fully:
+    /// such a connection serves several anonymous callers or members one after the other, and none
+    /// of them may see a statement of another. Long statements do not stay prepared either, because
+    /// they are rarely reused.
     pub(crate) fn is_kept(&self) -> bool {
         !self.login.role_use.is_reset_fully() && self.is_short()
     }
@@ -150,15 +151,12 @@ impl From<Error> for AttemptError {
 /// that only this service can compute, and that is valid for one transaction of one backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallerSwitch<'a> {
-    /// Switches to the caller's role.
     Role {
-        /// The caller's role.
         role: &'a RoleName,
         /// A `SELECT` that switches to the role in its only parameter until the transaction ends.
         /// If the `SELECT` fails, no statement after it runs.
         text: &'static str,
     },
-    /// Seals the claims of a member.
     Claims(Seal<'a>),
 }
 
@@ -170,7 +168,6 @@ pub(crate) struct Seal<'a> {
 }
 
 impl CallerSwitch<'_> {
-    /// The text of the command.
     pub(crate) fn text(&self) -> &'static str {
         match self {
             Self::Role { text, .. } => text,
@@ -208,7 +205,6 @@ pub(crate) fn is_refused_seal(error: &DatabaseError) -> bool {
 pub(crate) struct PreparedStatement {
     /// The name of the statement in the session; empty for a statement that is used once.
     pub(crate) name: String,
-    /// The parameters and columns of the statement.
     pub(crate) description: Arc<StatementDescription>,
     /// Caches whether the statement mentions an untrusted name.
     pub(crate) untrusted: Arc<MentionCache>,

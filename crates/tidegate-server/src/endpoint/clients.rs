@@ -57,7 +57,6 @@ struct Created<'a> {
 struct ClientAdmin {
     /// The directory of clients. Its audit events name the caller as the actor.
     directory: ClientDirectory,
-    /// The tenant's database.
     database: String,
 }
 

@@ -43,7 +43,6 @@ struct IssuerView<'a> {
 struct IssuerAdmin {
     /// The directory of issuers. Its audit events name the caller as the actor.
     directory: IssuerDirectory,
-    /// The tenant's database.
     database: String,
 }
 
@@ -88,7 +87,6 @@ impl IssuerAdmin {
     }
 }
 
-/// An issuer to add.
 struct NewIssuer {
     name: String,
     settings: IssuerSettings,

@@ -22,7 +22,6 @@ use tidegate_http::{forwarded, request_body};
 /// The timeout for a response, including the wait for a hashing thread.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A decoded OAuth request.
 struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,

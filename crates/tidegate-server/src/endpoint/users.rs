@@ -80,6 +80,19 @@ impl UserAdmin {
         Ok(())
     }
 
+    /// Drops users one after the other. Before, checks that all of them may be dropped.
+    async fn drop(&self, names: &[&str], reassign: bool) -> Result<(), ApiError> {
+        for name in names {
+            let may = self.accounts.check_drop(&self.key(name), reassign).await;
+            may.map_err(|error| rest::naming_one(error, "user", (name, names)))?;
+        }
+        for name in names {
+            let dropped = self.accounts.drop(&self.key(name), reassign).await;
+            dropped.map_err(|error| rest::naming_one(error, "user", (name, names)))?;
+        }
+        Ok(())
+    }
+
     /// Makes changes of users take effect on this node immediately.
     async fn apply(&self, app: &App) -> Result<(), ApiError> {
         app.forget_users(&self.user.claims.database);
@@ -128,7 +141,7 @@ pub(crate) async fn members<B: IncomingBody>(
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // This is also called after an error, because the users before the failed one have
+            // `apply` is also called after an error, because the users before the failed one have
             // changed.
             admin.apply(call.app).await?;
             changed?;
@@ -137,15 +150,10 @@ pub(crate) async fn members<B: IncomingBody>(
         Verb::DELETE => {
             rest::require_owner(&admin.user.claims)?;
             let reassign = reassign(call.head)?;
-            for name in &names {
-                let may = admin.accounts.check_drop(&admin.key(name), reassign).await;
-                may.map_err(|error| rest::naming_one(error, "user", (name, &names)))?;
-            }
-            for name in &names {
-                let dropped = admin.accounts.drop(&admin.key(name), reassign).await;
-                dropped.map_err(|error| rest::naming_one(error, "user", (name, &names)))?;
-            }
+            let dropped = admin.drop(&names, reassign).await;
+            // As above, the users before the failed one were dropped.
             admin.apply(call.app).await?;
+            dropped?;
             Ok(no_content())
         }
         _ => {

@@ -80,7 +80,6 @@ impl InFlight {
         self.0.closes_after.store(false, Relaxed);
     }
 
-    /// The counters of the connection.
     pub(super) fn activity(&self) -> Arc<ConnectionActivity> {
         Arc::clone(&self.0)
     }
@@ -174,9 +173,9 @@ impl ConnectionActivity {
         self.client_closed.notified().await;
     }
 
-    /// Whether the connection speaks HTTP/2 and has had a request. Only such a connection may be
-    /// shut down gracefully: hyper would close it abruptly if its HTTP/2 handshake were not
-    /// complete.
+    /// Whether the connection speaks HTTP/2 and has had a request. Before the first request the
+    /// HTTP/2 handshake may be incomplete, and hyper would close the connection abruptly if it were
+    /// shut down gracefully.
     pub(super) fn has_served_http2(&self) -> bool {
         self.http2.load(Relaxed) && self.requests.load(Relaxed) > 0
     }

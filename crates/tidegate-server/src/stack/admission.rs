@@ -168,7 +168,6 @@ pub(super) fn check_origin<B>(
     ControlFlow::Break(response)
 }
 
-/// Sets the CORS headers of the response.
 pub(super) fn set_origin_access(grant: OriginAccess, response: &mut Response<Body>) {
     grant.write(response.headers_mut());
 }

@@ -152,7 +152,8 @@ impl<'a> PendingRequest<'a> {
         }
     }
 
-    /// The subject of a request that has a response now.
+    /// Takes the subject, because the request has a response now. The drop then counts nothing,
+    /// because an empty subject is left.
     pub(super) fn into_subject(mut self) -> Subject {
         std::mem::take(&mut self.subject)
     }

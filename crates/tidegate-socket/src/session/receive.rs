@@ -41,7 +41,6 @@ impl Session {
         }
     }
 
-    /// Sends an error message for an invalid message.
     async fn send_error(&mut self, invalid: &InvalidMessage) -> SessionResult {
         self.report(invalid.code);
         self.send(invalid.text()).await

@@ -16,8 +16,9 @@ const MANY_NAMES: usize = 16;
 
 /// A statement with the values of its placeholders, as an executor runs it.
 ///
-/// The values are still JSON as the caller sent it. The executor encodes them by
-/// [`tidegate_values::parameter::encode`] once PostgreSQL has reported the parameter types.
+/// The values are not encoded yet: a value of a caller is still JSON as the caller sent it. The
+/// executor encodes the values by [`tidegate_values::parameter::encode`] once PostgreSQL has
+/// reported the parameter types.
 #[derive(Clone, Debug)]
 pub struct BoundStatement {
     /// The statement.
@@ -135,9 +136,9 @@ impl BoundStatement {
         format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
-    /// Determines whether the statement may leave session state when it runs with its type hints.
-    /// It may if a hint names a user-defined type: the type may be a domain, whose check constraint
-    /// can call any function.
+    /// Determines whether the statement may leave session state when it runs with its type hints. A
+    /// hint that names a user-defined type makes this possible: the type may be a domain, whose
+    /// check constraint can call any function.
     pub fn purity(&self) -> Purity {
         let built_in = |hint: &Option<TypeHint>| match hint {
             Some(TypeHint(name)) => builtins::is_built_in_type_name(name),

@@ -35,7 +35,7 @@ pub(super) struct KindReader<'a> {
     with: bool,
     /// How many keywords of [`LOCK`] the most recent tokens match.
     lock: usize,
-    /// Whether the most recent keyword was an `UPDATE` that may begin a writing statement.
+    /// Whether the most recent token was an `UPDATE` that may begin a writing statement.
     update: bool,
     origin: RowSource,
     effect: Effect,
@@ -218,8 +218,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, so that a statement that
-    /// may run never counts as a read.
+    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, so that a write that may
+    /// run never counts as a read.
     fn option(&mut self, token: &SqlToken<'a>) {
         if token.kind == TokenKind::CloseParen {
             self.position = Position::Explain;

@@ -1,5 +1,5 @@
 //! Splits SQL into tokens (PostgreSQL, "Lexical Structure", with `standard_conforming_strings` on).
-//! It works on bytes.
+//! The lexer works on bytes.
 //!
 //! It distinguishes only the tokens that the other modules need. All other characters are
 //! operators, which PostgreSQL checks.
@@ -38,7 +38,6 @@ pub(super) enum TokenKind {
     Semicolon,
 }
 
-/// A token and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SqlToken<'a> {
     pub(super) kind: TokenKind,
@@ -69,11 +68,12 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// The byte offset at which the run of operator characters ends in which the most recent
+    /// The byte offset of the end of a run of operator characters: the run in which the most recent
     /// operator or comment began.
     run_ends: usize,
-    /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
-    /// characters.
+    /// The number of bytes that PostgreSQL's lexer will read in runs of operator characters, for
+    /// the operators and comments found so far. A byte counts each time that PostgreSQL will read
+    /// it.
     reread: usize,
 }
 

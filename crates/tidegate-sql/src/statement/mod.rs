@@ -50,10 +50,11 @@ impl Hash for Statement {
     }
 }
 
-/// The kind of a statement, by its leading keywords.
+/// The kind of a statement, by its keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// `SELECT`, `VALUES`, `TABLE`, `SHOW`, `EXPLAIN` and `WITH` without a writing part.
+    /// `SHOW`, and `VALUES`, `TABLE` and `SELECT` without `INTO` and without a `WITH` that writes.
+    /// Also `EXPLAIN`, unless it runs a statement of another kind.
     Read,
     /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that contains one of these.
     Write,
@@ -166,8 +167,8 @@ impl Statement {
         self.plain
     }
 
-    /// Whether the statement is a [`Kind::Read`] that may call a user-defined function, which can
-    /// have any side effect.
+    /// Whether the statement is a [`Kind::Read`] that may call a user-defined function, or a
+    /// built-in function that is not known to be without side effects.
     pub fn calls(&self) -> bool {
         self.calls
     }

@@ -153,10 +153,10 @@ impl<'a> PurityReader<'a> {
     }
 
     /// Whether `name` after a dot may call a function with the value before the dot as its
-    /// argument. This value may be an expression, as in `(4242).pg_advisory_lock`. If a name
-    /// precedes the dot, the name is usually a relation, and `name` its column. So in this case
-    /// only names of stateful functions count, because such a function could be called with a row
-    /// of the relation.
+    /// argument. This value may be an expression, as in `(4242).pg_advisory_lock`. An identifier
+    /// before the dot is usually a relation, and `name` a column of the relation. In this case the
+    /// result is true only if `name` may be that of a stateful function, which could be called with
+    /// a row of the relation.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;
@@ -206,13 +206,15 @@ impl<'a> PurityReader<'a> {
                 .is_none_or(|token| token.kind != TokenKind::Dot)
     }
 
-    /// Whether the three most recent tokens are `pg_catalog.name`.
+    /// Whether the third most recent token is `pg_catalog`. The calling functions have checked that
+    /// the two tokens after it are a dot and a word.
     fn in_catalog(&self) -> bool {
         self.last(3).is_some_and(|token| token.is("pg_catalog"))
     }
 }
 
-/// Whether a name after this token begins a column list: `as t(a, b)`, `with t(a, b)`.
+/// Whether parentheses after `before` and a name contain columns, as in `with t(a, b)`, and not
+/// arguments.
 fn names_columns(before: Option<SqlToken<'_>>) -> bool {
     before.is_some_and(|token| token.is("as") || token.is("with") || token.is("recursive"))
 }

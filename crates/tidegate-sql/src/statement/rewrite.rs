@@ -12,7 +12,6 @@ const MAX_PLACEHOLDERS: usize = 65_535;
 /// If there are at least this number of names, they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
-/// Builds the text for PostgreSQL.
 pub(super) struct Rewrite<'a> {
     q: &'a str,
     /// The number of bytes of `q` that were copied or replaced so far.

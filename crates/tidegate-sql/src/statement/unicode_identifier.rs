@@ -5,7 +5,8 @@ use std::borrow::Cow;
 /// The default escape character of `U&"…"`, which `UESCAPE` can replace.
 const ESCAPE: char = '\\';
 
-/// The name in a quoted identifier, with or without `U&`.
+/// The name in a quoted identifier, with or without `U&`. Doubled quotes stay doubled, because the
+/// result is compared only with keywords.
 pub(super) fn name(quoted: &str) -> Cow<'_, str> {
     match quoted.strip_prefix('"') {
         Some(_) => Cow::Borrowed(quoted.trim_matches('"')),

@@ -57,7 +57,6 @@ pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Resu
     serde_json::to_string(&names).map_err(Error::failed)
 }
 
-/// Decodes a row of the table of methods.
 pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
     let definition = Definition {
         name: MethodName::parse(row.text()?).map_err(Error::failed)?,

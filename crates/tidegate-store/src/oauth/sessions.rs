@@ -293,7 +293,6 @@ fn grant(name: &str) -> Result<GrantKind> {
     GrantKind::of_session(name).ok_or_else(unknown)
 }
 
-/// Decodes the scopes of a session or a code.
 pub(super) fn scopes(row: &mut Record<'_>) -> Result<Scopes> {
     Scopes::parse(row.text()?).map_err(Error::failed)
 }

@@ -5,7 +5,6 @@ use bytes::BytesMut;
 use super::{Push, StackText};
 use crate::error::{MalformedValue, Result};
 
-/// Appends an integer.
 #[inline]
 pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());

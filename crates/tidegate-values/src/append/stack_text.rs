@@ -5,7 +5,6 @@ use bytes::BytesMut;
 
 /// A buffer to which text is appended in pieces.
 pub(crate) trait Push {
-    /// Appends a piece.
     fn push(&mut self, text: &[u8]);
 
     /// Removes `bytes` bytes from the end.

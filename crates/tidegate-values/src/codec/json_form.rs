@@ -52,7 +52,6 @@ pub(super) enum JsonForm {
     Quoted(Box<JsonForm>),
 }
 
-/// The form of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     pub(super) element: JsonForm,

@@ -1,8 +1,8 @@
 //! Encodes values from PostgreSQL as JSON.
 //!
 //! [`wire_format`] returns the format in which to request a column, and [`ValueWriter`] writes its
-//! values. The JSON form of the values is determined once for each column, from its type alone.
-//! This includes arrays, ranges, composites and domains. A value then costs one dispatch and no
+//! values. The JSON form of the values is determined once for each column, from its type alone,
+//! also for arrays, ranges, composites and domains. A value then costs one dispatch and no
 //! allocation.
 //!
 //! | Types | JSON |

@@ -7,7 +7,6 @@ use crate::append::number;
 use crate::binary_reader::BinaryReader;
 use crate::error::{MalformedValue, Result};
 
-/// The built-in geometric types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeometricType {
     Point,

@@ -59,8 +59,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value as plain text, such as a CSV field. It is written as in JSON, but strings have
-/// no quotes and no escapes.
+/// Appends a value as plain text, such as a CSV field. The text is that of the JSON form, but
+/// strings have no quotes and no escapes.
 pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
         JsonForm::Text

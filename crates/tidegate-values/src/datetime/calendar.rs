@@ -5,7 +5,6 @@
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
 /// The number of days in 400 years. After 400 years the calendar repeats, including the weekdays.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
-/// The number of seconds in a day.
 pub(super) const DAY_SECONDS: i64 = 86_400;
 /// The number of microseconds in a second.
 pub(super) const SECOND: i64 = 1_000_000;
@@ -88,7 +87,6 @@ pub(super) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }
 
-/// Whether the year has a 29th of February.
 pub(super) fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }

@@ -23,7 +23,6 @@ pub struct DateFormat {
     zoned: bool,
 }
 
-/// An item of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Specifier(u8),

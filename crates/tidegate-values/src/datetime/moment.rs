@@ -175,7 +175,7 @@ impl Moment {
         Ok(())
     }
 
-    /// The name of an infinity; `None` for a point in time.
+    /// The name of an infinity; `None` for any other value.
     #[inline]
     pub(crate) fn infinity(self) -> Option<&'static str> {
         match self {

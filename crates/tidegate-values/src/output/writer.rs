@@ -32,7 +32,6 @@ pub struct RowWriter {
     begun: bool,
 }
 
-/// The writer of one column.
 #[derive(Debug)]
 struct ColumnWriter {
     /// The text before the value. It is `{"name":` or `,"name":` in JSON, and `,` or nothing in

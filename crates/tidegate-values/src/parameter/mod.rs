@@ -1,8 +1,9 @@
 //! Encodes JSON values as the text that PostgreSQL's input functions accept.
 //!
 //! Strings, numbers and booleans are passed on unchanged, so that everything that PostgreSQL
-//! accepts is accepted. Arrays and objects become the text of the parameter's type: arrays, ranges,
-//! multiranges, composites, geometry, intervals, `hstore`, and JSON documents verbatim.
+//! accepts is accepted. Only base64 for `bytea`, and values with a date format, are converted.
+//! Arrays and objects become the text of the parameter's type: arrays, ranges, multiranges,
+//! composites, geometry, intervals, `hstore`, and JSON documents verbatim.
 
 mod array;
 mod composite;

@@ -20,8 +20,8 @@ struct LoginToRepair {
     shared: bool,
 }
 
-/// Repairs the login of one user, or all logins of one tenant or of all tenants: those of users,
-/// authenticators and groups.
+/// Repairs the login of one user, or all logins (of users, authenticators and groups) of one tenant
+/// or of all tenants.
 pub(super) async fn run(
     service: &Service,
     database: Option<String>,

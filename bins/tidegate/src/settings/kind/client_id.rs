@@ -2,7 +2,6 @@
 
 use super::{Element, Kind, TomlType};
 
-/// The id of an OAuth client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientId(pub(crate) String);
 

@@ -128,8 +128,8 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
     }
 }
 
-/// The error for U+0000 after the text `before`. No document may contain this character. It is
-/// checked here, because juniper would take it for the end of the text.
+/// The error for U+0000 after the text `before`. No document may contain this character. The
+/// validator itself checks for it, because juniper would take it for the end of the text.
 fn nul_error(before: &str) -> Error {
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

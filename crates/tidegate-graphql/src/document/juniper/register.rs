@@ -157,8 +157,8 @@ impl GraphQLValue<Scalar> for Object {
     }
 }
 
-/// The root type `Query`, which juniper registers first. It registers the scalars, and all object
-/// types that are not root types.
+/// The root type `Query`, which juniper registers first. Its registration also registers the
+/// scalars, and all object types that are not root types.
 struct Query;
 
 impl GraphQLType<Scalar> for Query {

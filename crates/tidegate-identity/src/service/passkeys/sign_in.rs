@@ -15,7 +15,7 @@ use crate::{AuditKind, Error, Passkey, RequestContext, Result, Secret, User};
 const SIGN_IN: &str = "sign-in with a passkey";
 /// The maximum length in bytes that the specification allows for the id of a credential.
 const MAX_ID: usize = 1023;
-/// The detail of audit events about passkeys.
+/// The detail of an audit event about a sign-in with a passkey.
 const BY_PASSKEY: &str = "passkey";
 /// The detail of an audit event if the signature counter did not grow. This may mean that a copy of
 /// the passkey exists.

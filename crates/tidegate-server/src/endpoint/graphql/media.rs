@@ -6,15 +6,14 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use tidegate_http::error::{ApiError, JSON};
 use tidegate_http::negotiate::weighted;
 
-/// The media type of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Media {
     /// The media type `application/json`. With it, the status is 200 even if the request was refused
     /// before execution, for example because its document is invalid.
     #[default]
     Json,
-    /// The media type `application/graphql-response+json`. With it, such a request gets status 400,
-    /// unless it is in an array.
+    /// The media type `application/graphql-response+json`. With it, a request that was refused
+    /// before execution gets status 400, unless it is in an array.
     Response,
 }
 

@@ -16,7 +16,6 @@ impl ObjectMembers {
         Self(object)
     }
 
-    /// Whether the object has the member.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

@@ -16,7 +16,6 @@ const MEMBERS: &str =
 const CHANGEABLE: &str =
     "kind, email, password, password_hash, properties, user_group, default_user, disabled";
 
-/// Parses a new user.
 pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError> {
     let mut members = ObjectMembers::new(object);
     let database = TenantName::adopted(database).map_err(ApiError::internal)?;
