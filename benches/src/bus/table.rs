@@ -25,7 +25,7 @@ enum Aim {
 /// period without writes.
 const LESS_IDLE: &str = "the same, less idle";
 
-const ROWS: [(&str, Measure, Aim); 14] = [
+const ROWS: [(&str, Measure, Aim); 13] = [
     (
         "walsenders",
         |round| round.usage.walsender_count,
@@ -73,11 +73,6 @@ const ROWS: [(&str, Measure, Aim); 14] = [
         Aim::None,
     ),
     (LESS_IDLE, |round| round.each(|usage| usage.nats), Aim::None),
-    (
-        "NATS messages kept a transaction",
-        |round| round.usage.messages / round.usage.changes,
-        Aim::None,
-    ),
     ("p50, ms", |round| round.p50, Aim::Below(5.0, 2.0)),
     ("p99, ms", |round| round.p99, Aim::Below(50.0, 2.0)),
 ];

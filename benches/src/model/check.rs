@@ -168,16 +168,14 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             reader.postgresql.decoding_cores,
             cores(usage.walsenders),
         ),
-        // The measured number of messages is used, because it depends on PostgreSQL: if PostgreSQL
-        // is slow, it sends a commit separately.
         pair(
             "cores of NATS",
-            nats.active_cores + usage.messages * nats.message_us / 1e6 / usage.seconds,
+            nats.active_cores + size.changes * nats.message_us / 1e6,
             cores(usage.nats),
         ),
         pair(
-            "stored bytes of all messages",
-            nats.message_bytes * usage.messages + ROW * usage.changes,
+            "stored bytes of all changes",
+            (nats.change_bytes + ROW) * usage.changes,
             usage.stored,
         ),
         Comparison {

@@ -62,12 +62,11 @@ pub(crate) struct PostgresCosts {
 pub(crate) struct NatsCosts {
     /// How many cores are used while messages arrive, independent of the rate of messages.
     pub(crate) active_cores: f64,
-    /// The CPU time in microseconds for a message.
+    /// The CPU time in microseconds for a message. A change in a transaction of its own is a
+    /// message.
     pub(crate) message_us: f64,
-    /// The number of messages for a change in a transaction of its own.
-    pub(crate) messages: f64,
-    /// The bytes of a message in JetStream, without the row.
-    pub(crate) message_bytes: f64,
+    /// The bytes of a change in JetStream, without the row.
+    pub(crate) change_bytes: f64,
 }
 
 impl Constants {

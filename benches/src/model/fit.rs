@@ -148,12 +148,11 @@ impl Runs {
 
     fn nats(&self) -> NatsCosts {
         let bus = self.bus_low.and(&self.bus_high);
-        let line = CostLine::through(&self.bus_low, &self.bus_high, |it| (it.messages, it.nats));
+        let line = CostLine::through(&self.bus_low, &self.bus_high, |it| (it.changes, it.nats));
         NatsCosts {
             active_cores: line.cores,
             message_us: line.us,
-            messages: bus.messages / bus.changes,
-            message_bytes: (bus.stored - ROW * bus.changes) / bus.messages,
+            change_bytes: bus.stored / bus.changes - ROW,
         }
     }
 }

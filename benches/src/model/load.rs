@@ -35,7 +35,6 @@ pub(crate) struct Usage {
     /// PostgreSQL without the walsenders.
     pub(crate) postgres: f64,
     pub(crate) nats: f64,
-    pub(crate) messages: f64,
     pub(crate) stored: f64,
     pub(crate) wal: f64,
     /// The memory of the largest node before the changes.
@@ -162,7 +161,6 @@ impl Usage {
             walsenders: self.walsenders - before.walsenders,
             postgres: self.postgres - before.postgres,
             nats: self.nats - before.nats,
-            messages: self.messages - before.messages,
             stored: self.stored - before.stored,
             wal: self.wal - before.wal,
             runs: 1.0,
@@ -179,7 +177,6 @@ impl Usage {
             walsenders: self.walsenders + other.walsenders,
             postgres: self.postgres + other.postgres,
             nats: self.nats + other.nats,
-            messages: self.messages + other.messages,
             stored: self.stored + other.stored,
             wal: self.wal + other.wal,
             resident: self.resident + other.resident,
@@ -206,7 +203,6 @@ pub(crate) async fn usage(cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
     for pid in &pids {
         walsenders += process::thread_cpu(pid.unsigned_abs())?;
     }
-    let kept = cluster.nats.kept().await?;
     let mut all_nodes = 0.0;
     for node in nodes {
         all_nodes += node.cpu()?;
@@ -216,8 +212,7 @@ pub(crate) async fn usage(cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
         walsenders,
         postgres: process::family_cpu(cluster.demo.postmaster)? - walsenders,
         nats: cluster.nats.cpu()?,
-        messages: kept.messages,
-        stored: kept.bytes,
+        stored: cluster.nats.stored().await?,
         wal: row.get(2),
         walsender_count: pids.len() as f64,
         slot_count: row.get::<_, i64>(1) as f64,

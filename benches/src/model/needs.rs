@@ -218,9 +218,8 @@ impl PostgresNeeds {
 impl NatsNeeds {
     fn of(size: &ModelSize, constants: &Constants) -> Self {
         let costs = &constants.nats;
-        let kept = size.changes * costs.messages;
-        let messages = kept + HEARTBEATS * f64::from(size.tenants);
-        let bytes = kept * costs.message_bytes + size.changes * size.row_bytes;
+        let messages = size.changes + HEARTBEATS * f64::from(size.tenants);
+        let bytes = size.changes * (costs.change_bytes + size.row_bytes);
         Self {
             cores: (costs.active_cores + messages * costs.message_us / 1e6) / SERVERS,
             messages,

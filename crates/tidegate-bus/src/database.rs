@@ -47,9 +47,10 @@ pub(crate) struct Head {
 pub(crate) struct Database {
     pub(crate) name: DatabaseName,
     pub(crate) shared: Arc<SharedBus>,
-    /// The prefix of the database's NATS subjects. The suffix is `.e` for messages of the reader
-    /// that JetStream keeps, `.p` for other messages of the reader, and `.q` for messages to the
-    /// reader: questions for its position, and reports that a node uses the database.
+    /// The prefix of the database's NATS subjects. The suffix is `.p` for messages that the reader
+    /// sends to the nodes, `.e` for messages of the reader that JetStream keeps, and `.q` for
+    /// messages to the reader: questions for its position, and reports that a node uses the
+    /// database.
     pub(crate) subject: String,
     /// Passes the messages of the reader to this node's streams.
     pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
@@ -162,12 +163,21 @@ impl Database {
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message of the reader to all nodes. JetStream keeps the message if it has changes or
-    /// if `kept` is true.
-    pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
+    /// Sends a message of the reader to all nodes.
+    pub(crate) async fn publish(&self, message: BusMessage) {
+        self.send('p', &message).await;
+        self.take_message(message);
+    }
+
+    /// Sends a message of the reader to JetStream, which keeps it.
+    pub(crate) async fn store(&self, message: &BusMessage) {
+        self.send('e', message).await;
+    }
+
+    /// Sends a message of the reader. `kind` is the suffix of the subject.
+    async fn send(&self, kind: char, message: &BusMessage) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {
-            let kind = if kept { 'e' } else { 'p' };
             let sealed = self
                 .shared
                 .seal
@@ -184,7 +194,6 @@ impl Database {
         } else {
             counters.unsent.fetch_add(1, Ordering::Relaxed);
         }
-        self.take_message(message);
     }
 
     /// Decrypts a message of the bus. Counts a message that cannot be decrypted, and logs the first

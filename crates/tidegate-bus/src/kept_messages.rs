@@ -13,7 +13,8 @@ use crate::place::Place;
 use crate::seal::SealedKind;
 
 /// The number of requests for a message that JetStream may not have stored yet, and the pause
-/// between two requests.
+/// between two requests. Together they take twice as long as the reader gathers changes for a
+/// message to JetStream.
 const ATTEMPTS: (usize, Duration) = (20, Duration::from_millis(20));
 
 /// The progress of a stream in the messages of a database that JetStream keeps.

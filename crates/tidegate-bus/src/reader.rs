@@ -16,7 +16,9 @@ use crate::place::Place;
 use crate::seal::SealedKind;
 use crate::stored::Stored;
 
-/// The interval at which the reader reports its position.
+/// The interval at which the reader reports its position, and sends to JetStream the changes since
+/// the last time. A message to JetStream costs three NATS servers more than the changes in it, so
+/// it contains the changes of many transactions. Nodes that miss a message wait for it.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
@@ -39,7 +41,7 @@ const OVERHEAD: usize = 64 << 10;
 struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
-    /// Makes the messages that the nodes receive at once.
+    /// Makes the messages that are sent to the nodes immediately.
     live: Batcher,
     /// Makes the larger messages that JetStream keeps. They contain the same changes.
     kept: Batcher,
@@ -113,6 +115,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             () = database.asked.notified() => {
                 reader.stream.request_position();
                 reader.owes_progress = true;
+                // The node may need earlier changes, which it reads from JetStream.
+                reader.kept.finish(&mut out.kept);
             }
             _ = heartbeat.tick() => {
                 out.live.push(reader.live.progress());
@@ -135,8 +139,9 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {
-            // The next reader begins at an earlier position, and the other nodes need the position
-            // that this reader reached.
+            // The next reader begins at an earlier position, and the other nodes need the changes up
+            // to the position that this reader reached.
+            out.live.push(reader.live.progress());
             reader.kept.finish(&mut out.kept);
             out.kept.push(reader.kept.progress());
             out.send(database).await;
@@ -157,10 +162,10 @@ struct Outgoing {
 impl Outgoing {
     async fn send(&mut self, database: &Database) {
         for message in self.live.drain(..) {
-            database.publish(message, false).await;
+            database.publish(message).await;
         }
         for message in self.kept.drain(..) {
-            database.publish(message, true).await;
+            database.store(&message).await;
         }
     }
 }

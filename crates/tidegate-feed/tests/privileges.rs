@@ -290,9 +290,7 @@ async fn row_level_security_that_is_enabled_during_a_subscribe_applies() {
     };
     let (subscribed, ()) = tokio::join!(fixture.subscribe(request), enable);
     let mut guarded = subscribed.unwrap();
-    fixture
-        .run("INSERT INTO t VALUES (3), (4)")
-        .await;
+    fixture.run("INSERT INTO t VALUES (3), (4)").await;
     assert_eq!(guarded.event().await, "+{\"id\":4}");
 }
 

@@ -19,9 +19,8 @@ use crate::error;
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
-/// the wake-ups would cost more than the changes themselves. The stream that is read for all nodes
-/// is read at this interval after every transaction. Each of its reads becomes a NATS message,
-/// which costs the NATS servers and the other nodes more than the changes in it.
+/// the wake-ups would cost more than the changes themselves. If the stream is read for all nodes,
+/// each of its reads also becomes a NATS message.
 const GATHER_INTERVAL: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time after the last read, or if one read
 /// returns at least this number of transactions.
@@ -255,13 +254,6 @@ fn is_dense(messages: &[LogMessage], since_last: Duration) -> bool {
     messages.last().is_some_and(is_end) && (since_last < soon || ends >= many)
 }
 
-/// Whether the last change among the messages ends a transaction. Messages that only report a
-/// position are ignored.
-fn ends_transaction(messages: &[LogMessage]) -> bool {
-    let is_change = |message: &&LogMessage| matches!(message, LogMessage::Change(_));
-    messages.iter().rfind(is_change).is_some_and(is_end)
-}
-
 fn is_end(message: &LogMessage) -> bool {
     match message {
         LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
@@ -309,19 +301,6 @@ mod tests {
         let commit = b"C\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x0Arest";
         assert_eq!(complete_after(begun, commit), Some(LogPosition(10)));
         assert_eq!(complete_after(start, b"R123"), start);
-    }
-
-    #[test]
-    fn a_transaction_ends_whatever_positions_follow() {
-        let reached = LogMessage::Reached(LogPosition(7));
-        let mut messages = vec![reached.clone()];
-        assert!(!ends_transaction(&messages));
-        messages.extend(transactions(1));
-        assert!(ends_transaction(&messages));
-        messages.push(reached);
-        assert!(ends_transaction(&messages));
-        messages.push(change(b'B'));
-        assert!(!ends_transaction(&messages));
     }
 
     #[test]
