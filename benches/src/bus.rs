@@ -24,6 +24,9 @@ const DATABASES: usize = 3;
 const NODES: usize = 3;
 const ROUNDS: usize = 3;
 const TIMEOUT: Duration = Duration::from_mins(1);
+/// How long nodes run before they are measured. A node that has just started logs in to each
+/// database and checks the functions of the service there.
+const WARM_UP: Duration = Duration::from_secs(25);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +135,7 @@ impl Case {
             }
         }
         self.walsenders(DATABASES).await?;
+        tokio::time::sleep(WARM_UP).await;
         let idle = load.idle(&self.cluster, &nodes).await?;
         let usage = load.measure(&self.cluster, &nodes, &sockets).await?;
         let mut latencies: Vec<i64> = Vec::new();

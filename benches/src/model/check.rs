@@ -1,5 +1,5 @@
-//! Measures the constants with one node. Compares what they predict with runs of one node and of
-//! three nodes.
+//! Measures the constants with one node and with two. Compares what they predict with runs of one
+//! node and of three nodes.
 
 use std::process::ExitCode;
 
@@ -13,10 +13,6 @@ use crate::Result;
 
 /// How far a measured value may be from the predicted value, as a share of the predicted value.
 const TOLERANCE: f64 = 0.3;
-/// The CPU time of a node to receive a change over the bus, as a multiple of the CPU time to
-/// publish the change. It cannot be measured with one node. It was 0 to 0.5 with an optimised
-/// binary, and 1 with a debug binary.
-const RECEIVING: f64 = 0.5;
 /// The maximum number of attempts. Other programs on the machine may disturb an attempt.
 const ATTEMPTS: u32 = 3;
 const MIB: f64 = 1_048_576.0;
@@ -106,7 +102,7 @@ impl Measured {
     fn holds(&self) -> Result<bool> {
         let constants = self.runs.constants();
         println!(
-            "constants of one node: {}",
+            "constants of one node and of two: {}",
             serde_json::to_string(&constants)?
         );
         println!(
@@ -141,7 +137,7 @@ fn size((nodes, load): (u32, Load), usage: &Usage) -> ModelSize {
 fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Comparison> {
     let size = size((nodes, load), usage);
     let reader = Needs::of(&size, constants, (nodes, true));
-    let receiving = RECEIVING * size.changes * constants.node.publish_us / 1e6;
+    let receiving = size.changes * constants.node.receive_us / 1e6;
     let follower = Needs::of(&size, constants, (nodes, false)).node.cores + receiving;
     let cores = |cpu: f64| cpu / usage.seconds;
     let pair = |what, predicted, measured| Comparison {
@@ -151,6 +147,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
         is_exact: false,
     };
     let nats = &constants.nats;
+    let message_us = nats.message_us + f64::from(nodes - 1) * nats.delivery_us;
     vec![
         pair(
             "cores of all nodes",
@@ -170,7 +167,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
         ),
         pair(
             "cores of NATS",
-            nats.active_cores + size.changes * nats.message_us / 1e6,
+            nats.active_cores + size.changes * message_us / 1e6,
             cores(usage.nats),
         ),
         pair(

@@ -36,6 +36,9 @@ pub(crate) struct NodeCosts {
     pub(crate) event_us: f64,
     /// The CPU time in microseconds to publish a change on the bus.
     pub(crate) publish_us: f64,
+    /// The CPU time in microseconds to receive a change over the bus instead of from PostgreSQL,
+    /// beyond `change_us`.
+    pub(crate) receive_us: f64,
     /// The CPU time in microseconds for a read by key over GraphQL.
     pub(crate) request_us: f64,
 }
@@ -62,9 +65,11 @@ pub(crate) struct PostgresCosts {
 pub(crate) struct NatsCosts {
     /// How many cores are used while messages arrive, independent of the rate of messages.
     pub(crate) active_cores: f64,
-    /// The CPU time in microseconds for a message. A change in a transaction of its own is a
-    /// message.
+    /// The CPU time in microseconds for a message of the reader that no other node receives. A
+    /// change in a transaction of its own is a message.
     pub(crate) message_us: f64,
+    /// The CPU time in microseconds for each node that receives a message.
+    pub(crate) delivery_us: f64,
     /// The bytes of a change in JetStream, without the row.
     pub(crate) change_bytes: f64,
 }

@@ -1,4 +1,4 @@
-//! Derives the constants from short runs with one node.
+//! Derives the constants from short runs with one node and with two.
 
 use std::path::Path;
 
@@ -35,6 +35,10 @@ pub(crate) struct Runs {
     pub(crate) bus_low: Usage,
     /// The usage of the load `high` at a node with a bus.
     pub(crate) bus_high: Usage,
+    /// The usage of the load `low` at each of two nodes with a bus.
+    pub(crate) two_low: Usage,
+    /// The usage of the load `high` at each of two nodes with a bus.
+    pub(crate) two_high: Usage,
 }
 
 /// Measures all constants.
@@ -65,7 +69,8 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
 }
 
 impl Runs {
-    /// Runs all loads at a node without a bus, and the loads `low` and `high` at a node with a bus.
+    /// Runs all loads at a node without a bus, and the loads `low` and `high` at one and at two
+    /// nodes with a bus.
     pub(crate) async fn measure(cluster: &Cluster, loads: Loads) -> Result<Self> {
         let alone = cluster.node("alone", false).await?;
         let low = loads.low.run(cluster, &[&alone]).await?;
@@ -75,6 +80,9 @@ impl Runs {
         let node = cluster.node("published", true).await?;
         let bus_low = loads.low.run(cluster, &[&node]).await?;
         let bus_high = loads.high.run(cluster, &[&node]).await?;
+        let second = cluster.node("received", true).await?;
+        let two_low = loads.low.run(cluster, &[&node, &second]).await?;
+        let two_high = loads.high.run(cluster, &[&node, &second]).await?;
         Ok(Self {
             loads,
             low,
@@ -82,6 +90,8 @@ impl Runs {
             many,
             bus_low,
             bus_high,
+            two_low,
+            two_high,
         })
     }
 
@@ -94,6 +104,8 @@ impl Runs {
             many: self.many.and(&other.many),
             bus_low: self.bus_low.and(&other.bus_low),
             bus_high: self.bus_high.and(&other.bus_high),
+            two_low: self.two_low.and(&other.two_low),
+            two_high: self.two_high.and(&other.two_high),
         }
     }
 
@@ -122,13 +134,16 @@ impl Runs {
         let memory = |it: &Usage| it.resident / it.runs;
         let socket = ((memory(many) - memory(low)) / sockets).max(0.0);
         let (alone, bus) = (low.and(&self.high), self.bus_low.and(&self.bus_high));
+        let two = self.two_low.and(&self.two_high);
+        let (alone_us, bus_us) = (alone.each(alone.nodes), bus.each(bus.nodes));
         NodeCosts {
             mib: (memory(low) - socket * loads.low.sockets as f64) / MIB,
             socket_kib: socket / 1024.0,
             active_cores: line.cores,
             change_us: line.us,
             event_us,
-            publish_us: (bus.each(bus.nodes) - alone.each(alone.nodes)).max(0.0),
+            publish_us: (bus_us - alone_us).max(0.0),
+            receive_us: (two.each(two.nodes) - bus_us - alone_us).max(0.0),
             request_us: 0.0,
         }
     }
@@ -148,10 +163,12 @@ impl Runs {
 
     fn nats(&self) -> NatsCosts {
         let bus = self.bus_low.and(&self.bus_high);
+        let two = self.two_low.and(&self.two_high);
         let line = CostLine::through(&self.bus_low, &self.bus_high, |it| (it.changes, it.nats));
         NatsCosts {
             active_cores: line.cores,
             message_us: line.us,
+            delivery_us: (two.each(two.nats) - bus.each(bus.nats)).max(0.0),
             change_bytes: bus.stored / bus.changes - ROW,
         }
     }

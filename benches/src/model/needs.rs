@@ -102,7 +102,7 @@ impl Needs {
         Self {
             node: NodeNeeds::of(size, constants, (nodes, has_bus)),
             postgresql,
-            nats: has_bus.then(|| NatsNeeds::of(size, constants)),
+            nats: has_bus.then(|| NatsNeeds::of(size, constants, nodes)),
         }
     }
 
@@ -216,12 +216,13 @@ impl PostgresNeeds {
 }
 
 impl NatsNeeds {
-    fn of(size: &ModelSize, constants: &Constants) -> Self {
+    fn of(size: &ModelSize, constants: &Constants, nodes: f64) -> Self {
         let costs = &constants.nats;
         let messages = size.changes + HEARTBEATS * f64::from(size.tenants);
+        let message_us = costs.message_us + (nodes - 1.0) * costs.delivery_us;
         let bytes = size.changes * (costs.change_bytes + size.row_bytes);
         Self {
-            cores: (costs.active_cores + messages * costs.message_us / 1e6) / SERVERS,
+            cores: (costs.active_cores + messages * message_us / 1e6) / SERVERS,
             messages,
             mib_per_second: bytes / MIB,
             bus_mib: bytes * WINDOW / MIB,
