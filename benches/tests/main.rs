@@ -65,7 +65,10 @@ fn needs_follow_from_the_constants() {
 
     // 1,000 messages with changes, and 5 of each reader.
     assert_number(&bus["nats"]["messages"], 1020.0);
-    assert_number(&bus["nats"]["cores"], (0.03 + 1020.0 * (300.0 + 2.0 * 50.0) / 1e6) / 3.0);
+    assert_number(
+        &bus["nats"]["cores"],
+        (0.03 + 1020.0 * (300.0 + 2.0 * 50.0) / 1e6) / 3.0,
+    );
     assert_number(&bus["nats"]["bus_mib"], 600_000.0 * 300.0 / 1_048_576.0);
     assert!(without["nats"].is_null());
 }
