@@ -211,7 +211,7 @@ pub(crate) enum KeyCommand {
 /// `tidegate feed …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedCommand {
-    /// Show slots, publications, raised replica identities and the settings that matter, or outboxes
+    /// Show the slots, publications, replica identities and settings of the log, or the outboxes
     Status {
         /// One database; all tenants when left out
         database: Option<String>,

@@ -234,7 +234,7 @@ fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
 }
 
 /// The user with this token. The scopes of the token are not checked. `database` returns the
-/// database that the request names; it is called only for a token of another issuer.
+/// database that the request names; it is called only for a token that this service has not issued.
 ///
 /// # Errors
 ///

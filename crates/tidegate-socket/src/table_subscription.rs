@@ -26,8 +26,8 @@ pub(super) struct RawFrame {
     shown: Vec<Box<str>>,
 }
 
-/// Reads from a message the subscription that it requests, and the form in which the subscription's
-/// events are written.
+/// Reads a subscribe message. Returns the requested subscription, and the form in which its events
+/// are written.
 pub(super) fn requested(
     fields: &MessageFields<'_>,
     schema: &Schema,

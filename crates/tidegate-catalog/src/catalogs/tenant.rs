@@ -39,8 +39,9 @@ struct State {
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
-    /// Schemas are served only if they were loaded in this epoch or a later one. The number grows
-    /// if a change was made through this node, so that the next request sees the change.
+    /// The oldest value of `epoch` whose schemas may be served. It is raised after a change through
+    /// this node, so that the next request sees the change, and after a long time without a
+    /// comparison.
     required: u64,
     /// Whether the database reports the DDL that its functions and triggers run.
     visibility: DdlVisibility,

@@ -28,7 +28,7 @@ use crate::event::cursor::EventPosition;
 /// call, and the results of later changes.
 const MAX_CACHED: usize = 4096;
 
-/// How long a cached result is used. A policy may depend on the time or on other tables, so a
+/// How long a cached result is used, unless its query was slow. A policy may depend on the time or on other tables, so a
 /// subscription that resumes later must not use an old result.
 const LIFETIME: Duration = Duration::from_secs(5);
 

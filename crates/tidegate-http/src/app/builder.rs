@@ -211,7 +211,8 @@ impl AppBuilder {
         self
     }
 
-    /// Sets whether people can sign up without a confirmation email, at clients that allow sign-up.
+    /// Sets whether people can sign up although no mailer sends confirmation emails, at clients that
+    /// allow sign-up.
     /// Sign-up needs [`accounts`](Self::accounts).
     pub fn open_sign_up(mut self, open: bool) -> Self {
         self.0.open_sign_up = open;

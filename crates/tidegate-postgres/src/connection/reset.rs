@@ -56,8 +56,7 @@ impl Connection {
             self.push_simple(SEED);
         }
         // A statement timeout that the caller set may fire at the very end of the reset. Because of
-        // this additional Sync, the timeout interrupts the reset and not a statement of the next
-        // caller.
+        // this Sync, the timeout interrupts the reset and not a statement of the next caller.
         self.sync();
         let responses = 2 + u32::from(seeds) + u32::from(checks_first);
         self.session.begin_reset(side_effects, responses);

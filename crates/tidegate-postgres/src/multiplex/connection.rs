@@ -174,8 +174,8 @@ impl Multiplexed {
     fn read_one(&mut self, tag: u8) -> Result<(), ConnectionFailed> {
         let connection: &mut Connection = &mut self.pooled;
         match connection.handle_asynchronous(tag) {
-            // The changed setting may be the one that makes the session read-only, so the
-            // connection is no longer multiplexed.
+            // PostgreSQL reports that a setting has changed. It may be the setting that makes the
+            // session read-only, so the connection is no longer multiplexed.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS
                     && !body::is_role_status(connection.channel.inbound.body()) =>

@@ -57,8 +57,8 @@ impl PipelineRun<'_, '_> {
     /// The result after PostgreSQL has reported `error` for the current step or for the commit.
     fn failed_step(&mut self, error: ServerError) -> PipelineAttemptError {
         if error.is_stale_statement() {
-            // The error may be about an internal command, because code that a statement called can
-            // deallocate all prepared statements.
+            // Code that a statement called can deallocate all prepared statements of the session,
+            // and those of internal commands with them.
             self.connection.forget_internal();
         }
         if self.overdue && error.is(CANCELLED) {

@@ -83,7 +83,8 @@ pub(super) fn precedes_parenthesis(keyword: &str) -> bool {
     contains(BEFORE_PARENTHESIS, keyword)
 }
 
-/// Whether a string after this keyword is a plain string and not a literal of a named type.
+/// Whether a string after this keyword is a plain string or a literal of a built-in type, and not
+/// a literal of a user-defined type.
 pub(super) fn precedes_string(keyword: &str) -> bool {
     contains(BEFORE_STRING, keyword)
 }
@@ -214,7 +215,8 @@ const BEFORE_PARENTHESIS: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-/// The keywords before a string that is no literal of a named type.
+/// A string after one of these keywords is a plain string or a literal of a built-in type, not a
+/// literal of a user-defined type.
 const BEFORE_STRING: &[&str] = &[
     "all", "and", "any", "array", "as", "asymmetric", "between", "both", "case", "distinct",
     "else", "end", "escape", "except", "for", "from", "having", "ilike", "in", "intersect",
