@@ -21,6 +21,8 @@ pub struct Batcher {
     place: Place,
     /// The end of the last message with changes, or of the last item that was left out.
     sent: Place,
+    /// The last place outside of a transaction before which nothing waits to be sent.
+    complete: Place,
     /// The most recent description of each table, by OID, as a message of pgoutput.
     relations: HashMap<u32, Bytes>,
     /// Descriptions that precede the next change. A message never ends between a description and
@@ -31,6 +33,8 @@ pub struct Batcher {
     /// The OIDs of the tables that the current message describes.
     described: HashSet<u32>,
     items: Vec<Bytes>,
+    /// The end of the last transaction that ends in the items; `None` if none does.
+    end: Option<Place>,
     /// The size of the current message in bytes.
     size: usize,
     /// The position that the stream has reported after the last item; `None` if there is none.
@@ -48,11 +52,13 @@ impl Batcher {
             longest,
             place: Place::at(start),
             sent: Place::at(start),
+            complete: Place::at(start),
             relations: HashMap::new(),
             pending: Vec::new(),
             context: Vec::new(),
             described: HashSet::new(),
             items: Vec::new(),
+            end: None,
             size: 0,
             reached: None,
         }
@@ -71,16 +77,16 @@ impl Batcher {
 
     /// A message without changes that reports how far the log was read.
     pub fn progress(&self) -> BusMessage {
-        // Inside a transaction, and while items wait, the end of the last message is reported
-        // again. The message with the items reports the next position.
-        let to = if self.place.is_open() || !self.items.is_empty() {
-            self.sent
+        // Inside a transaction, and while items wait, an earlier position is reported again. The
+        // message with the items reports the next position.
+        let (from, to) = if self.place.is_open() || !self.items.is_empty() {
+            (self.sent.min(self.complete), self.complete)
         } else {
-            self.place
+            (self.sent, self.place)
         };
         BusMessage {
             identity: self.lineage.log,
-            from: self.sent,
+            from,
             to,
             relations: Vec::new(),
             items: Vec::new(),
@@ -104,6 +110,7 @@ impl Batcher {
                 if !self.place.is_open() && position > self.place.lsn {
                     if self.items.is_empty() {
                         self.place = Place::at(position);
+                        self.complete = self.place;
                     } else {
                         self.reached = Some(position);
                     }
@@ -120,6 +127,7 @@ impl Batcher {
     fn push_item(&mut self, item: Bytes, out: &mut Vec<BusMessage>) -> Result<(), Malformed> {
         let kind = MessageKind::of(&item)?;
         let after = self.place.after(&kind)?;
+        let is_end = matches!(kind, MessageKind::Commit { .. });
         let changed = match kind {
             MessageKind::Type => return Ok(()),
             MessageKind::Relation(relation) => {
@@ -155,20 +163,23 @@ impl Batcher {
         }
         self.size += item.len();
         self.items.push(item);
+        if is_end {
+            self.end = Some(after);
+        }
         self.place = after;
         Ok(())
     }
 
-    /// Ends the current message, so that complete transactions do not wait for the next batch. The
-    /// items of an open transaction wait for further items, because PostgreSQL sends each item
-    /// separately.
+    /// Ends the current message if a transaction ends in it. The items of only an open transaction
+    /// wait for further items, because PostgreSQL sends each item separately.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
-        if !self.place.is_open() {
+        if self.end.is_some() {
             self.flush(out);
         }
     }
 
-    fn flush(&mut self, out: &mut Vec<BusMessage>) {
+    /// Ends the current message, even in the middle of a transaction.
+    pub fn flush(&mut self, out: &mut Vec<BusMessage>) {
         if self.items.is_empty() {
             return;
         }
@@ -186,5 +197,11 @@ impl Batcher {
         if let Some(position) = self.reached.take() {
             self.place = Place::at(position);
         }
+        let end = self.end.take();
+        self.complete = if self.place.is_open() {
+            end.unwrap_or(self.complete)
+        } else {
+            self.place
+        };
     }
 }

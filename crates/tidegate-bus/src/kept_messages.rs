@@ -13,8 +13,8 @@ use crate::place::Place;
 use crate::seal::SealedKind;
 
 /// The number of requests for a message that JetStream may not have stored yet, and the pause
-/// between two requests. Together they take twice as long as the reader gathers changes for a
-/// message to JetStream.
+/// between two requests. Together the pauses are twice as long as the interval at which the reader
+/// sends changes to JetStream.
 const ATTEMPTS: (usize, Duration) = (20, Duration::from_millis(20));
 
 /// The progress of a stream in the messages of a database that JetStream keeps.
@@ -26,7 +26,8 @@ pub(crate) struct KeptMessages {
 
 impl KeptMessages {
     /// Returns the next message if it starts at `place` or earlier, or belongs to another log than
-    /// `identity`. Returns `None` if JetStream has no such message after several requests.
+    /// `identity`. Returns `None` if JetStream lacks this message: it has a later one, or has no
+    /// message after several requests.
     ///
     /// # Errors
     ///
@@ -42,45 +43,45 @@ impl KeptMessages {
             let Some(nats) = database.shared.connected() else {
                 return Err(BusError::Request("the connection is broken".to_owned()));
             };
-            let found = match self.next {
-                Some(sequence) => at(database, &nats, sequence).await?,
+            let sequence = match self.next {
+                Some(sequence) => sequence,
                 None => first(database, &nats, (identity, place)).await?,
             };
-            if let Some((sequence, message)) = found
-                && (message.from <= place || message.identity != identity)
-            {
+            self.next = Some(sequence);
+            if let Some((sequence, message)) = at(database, &nats, sequence).await? {
+                let is_next = message.from <= place || message.identity != identity;
                 self.next = Some(sequence + 1);
-                return Ok(Some(message));
+                return Ok(is_next.then_some(message));
             }
+            // The reader has sent the message to the nodes, but perhaps not to JetStream yet.
+            database.wanted.notify_one();
             sleep(pause).await;
         }
         Ok(None)
     }
 }
 
-/// Finds the first message that ends after a place, by bisection. Messages are in the order of
-/// their places. The exception is a change of the reader: the last messages of the old reader may
-/// overlap with the first ones of the new reader.
+/// Finds the sequence number of the first message that ends after a place, by bisection. If there
+/// is no such message, returns the number after the last one. Messages are in the order of their
+/// places. The exception is a change of the reader: the last messages of the old reader may overlap
+/// with the first ones of the new reader.
 async fn first(
     database: &Database,
     nats: &Nats,
     (identity, place): (LogIdentity, Place),
-) -> BusResult<Option<(u64, BusMessage)>> {
+) -> BusResult<u64> {
     let (mut low, last) = nats.range().await?;
-    let (mut high, mut found) = (last + 1, None);
+    let mut high = last + 1;
     while low < high {
         let middle = low + (high - low) / 2;
         match at(database, nats, middle).await? {
             Some((sequence, message)) if message.identity != identity || message.to <= place => {
                 low = sequence + 1;
             }
-            behind => {
-                high = middle;
-                found = behind.or(found);
-            }
+            _ => high = middle,
         }
     }
-    Ok(found)
+    Ok(low)
 }
 
 /// The first message of the database at or after a sequence number. Messages without the seal of

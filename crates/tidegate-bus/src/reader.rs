@@ -18,7 +18,8 @@ use crate::stored::Stored;
 
 /// The interval at which the reader reports its position, and sends to JetStream the changes since
 /// the last time. A message to JetStream costs three NATS servers more than the changes in it, so
-/// it contains the changes of many transactions. Nodes that miss a message wait for it.
+/// it contains the changes of many transactions. A node that misses a live message asks the reader,
+/// which then sends the changes to JetStream immediately.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
@@ -115,12 +116,12 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             () = database.asked.notified() => {
                 reader.stream.request_position();
                 reader.owes_progress = true;
-                // The node may need earlier changes, which it reads from JetStream.
-                reader.kept.finish(&mut out.kept);
+                // The node may need changes that it reads from JetStream.
+                reader.kept.flush(&mut out.kept);
             }
             _ = heartbeat.tick() => {
                 out.live.push(reader.live.progress());
-                reader.kept.finish(&mut out.kept);
+                reader.kept.flush(&mut out.kept);
                 reader.confirm_window();
                 reader.check_contact();
             }
@@ -131,8 +132,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.check_stored();
                 if needs_kept {
-                    reader.kept.finish(&mut out.kept);
-                    out.kept.push(reader.kept.progress());
+                    reader.store_position(&mut out.kept);
                 }
             }
             Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
@@ -142,8 +142,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             // The next reader begins at an earlier position, and the other nodes need the changes up
             // to the position that this reader reached.
             out.live.push(reader.live.progress());
-            reader.kept.finish(&mut out.kept);
-            out.kept.push(reader.kept.progress());
+            reader.store_position(&mut out.kept);
             out.send(database).await;
             let has_read = reader.has_read;
             return Ended { error, has_read };
@@ -189,6 +188,16 @@ impl Reader<'_> {
             self.complete = place.lsn;
         }
         Ok(())
+    }
+
+    /// Sends to JetStream the changes since the last time, and the position up to which JetStream
+    /// then has all changes.
+    fn store_position(&mut self, kept: &mut Vec<BusMessage>) {
+        self.kept.flush(kept);
+        // Inside a transaction the last message with changes shows a later place.
+        if !self.kept.place().is_open() {
+            kept.push(self.kept.progress());
+        }
     }
 
     /// Confirms to PostgreSQL the changes before the retention window of this node's feed.

@@ -76,3 +76,50 @@ fn progress_does_not_pass_items_that_were_not_sent() {
     }
     assert_eq!(batcher.progress().to, at(100));
 }
+
+#[test]
+fn a_complete_transaction_does_not_wait_for_an_open_one() {
+    let mut batcher = batcher();
+    let mut second = transaction(300);
+    let rest = second.split_off(3);
+    let out = batch(&mut batcher, [transaction(200), second].concat());
+    let inside = Place {
+        lsn: LogPosition(300),
+        index: 2,
+    };
+    assert_eq!(out.len(), 1);
+    assert_eq!((out[0].from, out[0].to), (at(100), inside));
+    // The position of the complete transaction is reported until then.
+    let progress = batcher.progress();
+    assert_eq!((progress.from, progress.to), (at(205), at(205)));
+    let out = batch(&mut batcher, rest);
+    assert_eq!((out[0].from, out[0].to), (inside, at(305)));
+}
+
+#[test]
+fn a_position_before_an_open_transaction_leaves_no_gap() {
+    let mut batcher = batcher();
+    assert_eq!(batch(&mut batcher, transaction(200)).len(), 1);
+    assert_eq!(
+        batch(&mut batcher, [LogMessage::Reached(LogPosition(250))]),
+        []
+    );
+    batcher
+        .push(LogMessage::Change(begin(300)), &mut Vec::new())
+        .unwrap();
+    let progress = batcher.progress();
+    assert_eq!((progress.from, progress.to), (at(205), at(250)));
+}
+
+#[test]
+fn a_message_can_end_inside_a_transaction() {
+    let mut batcher = batcher();
+    let mut first = transaction(200);
+    let rest = first.split_off(3);
+    assert_eq!(batch(&mut batcher, first), []);
+    let mut out = Vec::new();
+    batcher.flush(&mut out);
+    assert!(out[0].to.is_open());
+    let rest = batch(&mut batcher, rest);
+    assert_eq!((rest[0].from, rest[0].to), (out[0].to, at(205)));
+}

@@ -178,28 +178,48 @@ fn position(log: &[Transaction], index: usize) -> LogPosition {
     LogPosition(log[index.min(log.len() - 1)].commit)
 }
 
+/// A message that a reader sends.
+#[derive(Clone)]
+enum Sent {
+    Live(BusMessage),
+    /// A message to JetStream. It has the changes of several live messages, and is sent later.
+    Kept(BusMessage),
+}
+
 /// The messages of a reader, and its progress at the end.
-fn publish(log: &[Transaction], reader: &Reader) -> (VecDeque<BusMessage>, BusMessage) {
+fn publish(log: &[Transaction], reader: &Reader) -> (VecDeque<Sent>, BusMessage) {
     let start = position(log, reader.start);
-    let mut batcher = Batcher::new(Lineage::new(IDENTITY), start, reader.size, LONGEST);
-    let mut sent = Vec::new();
+    let batcher = |size| Batcher::new(Lineage::new(IDENTITY), start, size, LONGEST);
+    let (mut live, mut kept) = (batcher(reader.size), batcher(3 * reader.size));
+    let mut sent = VecDeque::new();
     for (number, message) in stream(log, start).into_iter().enumerate() {
-        batcher.push(message, &mut sent).unwrap();
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        live.push(message.clone(), &mut now).unwrap();
+        kept.push(message, &mut later).unwrap();
         if number % reader.batch == 0 {
-            batcher.finish(&mut sent);
+            live.finish(&mut now);
         }
         // The reader also says at any time how far it is.
         if number % 3 == 0 {
-            sent.push(batcher.progress());
+            now.push(live.progress());
         }
+        if number % (2 * reader.batch) == 0 {
+            kept.flush(&mut later);
+        }
+        sent.extend(now.into_iter().map(Sent::Live));
+        sent.extend(later.into_iter().map(Sent::Kept));
     }
-    batcher.finish(&mut sent);
-    (sent.into(), batcher.progress())
+    let (mut now, mut later) = (Vec::new(), Vec::new());
+    live.finish(&mut now);
+    kept.flush(&mut later);
+    sent.extend(now.into_iter().map(Sent::Live));
+    sent.extend(later.into_iter().map(Sent::Kept));
+    (sent, live.progress())
 }
 
 /// The messages of all readers in the order in which they are sent, and the progress of the last
 /// reader at the end.
-fn publish_all(log: &[Transaction], schedule: &Schedule) -> (Vec<BusMessage>, BusMessage) {
+fn publish_all(log: &[Transaction], schedule: &Schedule) -> (Vec<Sent>, BusMessage) {
     let runs = schedule.readers.iter().map(|reader| publish(log, reader));
     let (mut queues, progress): (Vec<_>, Vec<_>) = runs.unzip();
     let (_, broken) = queues.split_last_mut().unwrap();
@@ -298,13 +318,9 @@ impl World<'_> {
 fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
     let (sent, progress) = publish_all(log, schedule);
     let choose = |list: &[bool], index: usize| list[index % list.len()];
-    let is_kept = |(index, one): &(usize, &BusMessage)| {
-        choose(&schedule.kept, *index) && !one.items.is_empty()
-    };
-    let kept = sent.iter().enumerate().filter(is_kept);
     let mut world = World {
         log,
-        kept: kept.map(|(_, one)| one.clone()).collect(),
+        kept: Vec::new(),
         next: None,
         queue: VecDeque::new(),
         gap: Place::default(),
@@ -314,6 +330,15 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
     };
     let mut delayed: Vec<(usize, &BusMessage)> = Vec::new();
     for (index, message) in sent.iter().enumerate() {
+        let message = match message {
+            Sent::Live(message) => message,
+            Sent::Kept(message) => {
+                if choose(&schedule.kept, index) {
+                    world.kept.push(message.clone());
+                }
+                continue;
+            }
+        };
         match schedule.network[index % schedule.network.len()] {
             Transport::Lost => {}
             Transport::Repeated => {
