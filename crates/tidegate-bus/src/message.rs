@@ -10,8 +10,8 @@ use crate::place::{Malformed, Place};
 pub struct BusMessage {
     /// The log, with its timeline.
     pub identity: LogIdentity,
-    /// The place at which the reader's previous message with changes ended, or the place after a
-    /// change that the reader left out because of its size.
+    /// The place at which the reader's previous message with changes on the same subject ended, or
+    /// the place after a change that the reader left out because of its size.
     pub from: Place,
     /// The place after the last item.
     pub to: Place,

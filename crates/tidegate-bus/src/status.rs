@@ -11,7 +11,7 @@ pub struct BusStatus {
     pub problem: Option<String>,
     /// The databases whose changes this node needs, sorted by name.
     pub databases: Vec<DatabaseRole>,
-    /// How many messages this node has sent as the reader.
+    /// How many messages this node has sent as the reader, to the nodes and to JetStream.
     pub sent: u64,
     /// How many messages could not be sent, because the connection was broken or too slow.
     pub unsent: u64,
@@ -19,7 +19,7 @@ pub struct BusStatus {
     pub received: u64,
     /// How many messages were refused, because they were not sealed with this cluster's key.
     pub refused: u64,
-    /// How many missing messages were read from JetStream.
+    /// How many messages were read from JetStream because live messages were missing.
     pub from_store: u64,
     /// How often a stream of this node had to read the log itself after its start, because the bus
     /// did not deliver the changes.
