@@ -89,10 +89,10 @@ fn the_limit_with_the_largest_share_is_the_first() {
         without,
         "first limit without: max_connections: 100, and 162 are needed"
     );
-    let (bus, without) = first("--max-connections 300 --nats-cores 0.2");
+    let (bus, without) = first("--max-connections 300 --nats-cores 0.14");
     assert_eq!(
         bus,
-        "first limit with a bus: cores of a NATS server: 0.20, and 0.21 are needed"
+        "first limit with a bus: cores of a NATS server: 0.14, and 0.15 are needed"
     );
     assert_eq!(
         without,

@@ -291,7 +291,12 @@ async fn row_level_security_that_is_enabled_during_a_subscribe_applies() {
     let (subscribed, ()) = tokio::join!(fixture.subscribe(request), enable);
     let mut guarded = subscribed.unwrap();
     fixture.run("INSERT INTO t VALUES (3), (4)").await;
-    assert_eq!(guarded.event().await, "+{\"id\":4}");
+    match guarded.next().await {
+        Item::Event { row, .. } => assert_eq!(&*row, b"{\"id\":4}"),
+        // The subscription was acknowledged before the definition was read.
+        Item::Ended(Ended::Changed { .. }) => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

@@ -142,9 +142,9 @@ fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> 
         return Ok((Segment::Index(index), behind));
     }
     let name = match text.strip_prefix('.') {
-        Some(name) if !is_first => name,
-        _ if is_first => text,
-        _ => return Err("a dot or a bracket"),
+        Some(name) => name,
+        None if is_first => text,
+        None => return Err("a dot or a bracket"),
     };
     let (name, behind) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
     if name.is_empty() || name.contains([']', '"']) {

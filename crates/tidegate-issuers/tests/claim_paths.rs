@@ -38,7 +38,6 @@ fn a_text_that_is_no_path_names_the_place_and_what_was_expected() {
     for (text, at, expected) in [
         ("", 0, "the name of a claim"),
         ("[0]", 0, "the name of a claim"),
-        (".a", 0, "a name"),
         ("a..b", 1, "a name"),
         ("a.", 1, "a name"),
         ("a[", 1, "an index that ends with ]"),
