@@ -119,12 +119,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 // The node may need changes that it reads from JetStream.
                 reader.kept.flush(&mut out.kept);
             }
-            _ = heartbeat.tick() => {
-                out.live.push(reader.live.progress());
-                reader.kept.flush(&mut out.kept);
-                reader.confirm_window();
-                reader.check_contact();
-            }
+            _ = heartbeat.tick() => reader.send_heartbeat(&mut out),
             _ = confirm.tick() => {
                 // Messages that were sent while NATS could not be reached are missing in JetStream.
                 // JetStream counts as broken until it has a later message. Therefore such a message
@@ -188,6 +183,14 @@ impl Reader<'_> {
             self.complete = place.lsn;
         }
         Ok(())
+    }
+
+    /// Reports the position to the nodes, and sends to JetStream the changes since the last time.
+    fn send_heartbeat(&mut self, out: &mut Outgoing) {
+        out.live.push(self.live.progress());
+        self.kept.flush(&mut out.kept);
+        self.confirm_window();
+        self.check_contact();
     }
 
     /// Sends to JetStream the changes since the last time, and the position up to which JetStream
