@@ -170,8 +170,8 @@ impl Batcher {
         Ok(())
     }
 
-    /// Ends the current message if a transaction ends in it. The items of only an open transaction
-    /// wait for further items, because PostgreSQL sends each item separately.
+    /// Ends the current message if a transaction ends in it. Otherwise its items wait for further
+    /// items of their transaction, because PostgreSQL sends each item separately.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
         if self.end.is_some() {
             self.flush(out);

@@ -39,10 +39,12 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Chooses the operating system user that runs PostgreSQL: the current user, unless this
-    /// process runs as root. For root, it is the owner of the directory `data`, if the directory
-    /// exists and does not belong to root. Otherwise it is the user `postgres`, or `nobody` if the
-    /// system has no user `postgres`.
+    /// Chooses the operating system user that runs PostgreSQL. A process that does not run as root
+    /// uses its own user. A process that runs as root uses the first of these users that exists:
+    ///
+    /// - the owner of the directory `data`, unless the owner is root,
+    /// - the user `postgres`,
+    /// - the user `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

@@ -105,9 +105,8 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
 }
 
 /// The text after the end of a string whose opening quote has been read; `None` if the string has
-/// no end. If `escaped` is true, a backslash escapes the next character. In an SQL string, a
-/// doubled quote stands for one quote. Here it is read as the end of one string and the start of
-/// another. Both of these strings are replaced by `?`.
+/// no end. If `escaped` is true, a backslash escapes the next character. A string that contains a
+/// doubled quote, such as `'it''s'`, is read as two strings, and both are replaced by `?`.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
