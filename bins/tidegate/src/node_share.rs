@@ -84,9 +84,17 @@ impl ShareKeeper {
 
     /// The number of connections that this node may open for users, which is at least 1.
     pub(crate) fn for_users(&self) -> usize {
-        let connections = self.share.connections;
-        let left = Limits::for_node(connections).left_for_users(connections);
+        self.left_for_users(self.limits())
+    }
+
+    fn left_for_users(&self, limits: Limits) -> usize {
+        let left = limits.left_for_users(self.share.connections);
         left.saturating_sub(self.control.streams()).max(1)
+    }
+
+    fn limits(&self) -> Limits {
+        let (connections, databases) = (self.share.connections, self.control.regular_catalogs());
+        Limits::for_node(connections).with_regular_catalogs(connections, databases)
     }
 
     /// The share for `/metrics`.
@@ -168,8 +176,8 @@ impl ShareKeeper {
     /// Applies the share to the service connections and the pool. Returns how many open connections
     /// exceed the limits.
     fn enforce(&self, users: &UserPool) -> usize {
-        let limits = Limits::for_node(self.share.connections);
-        self.control.set_limits(limits) + users.set_capacity(self.for_users())
+        let limits = self.limits();
+        self.control.set_limits(limits) + users.set_capacity(self.left_for_users(limits))
     }
 }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod catalog_reads;
 mod claims;
 pub mod cluster_status;
 mod connect;
@@ -58,6 +59,7 @@ use tidegate_wire::{
     is_lock_table_full,
 };
 
+use catalog_reads::CatalogReads;
 use connect::{CATALOG, CONTROL};
 use deadline::{deadline, within};
 use limits::Permits;
@@ -91,6 +93,7 @@ pub struct ServiceConnections {
     /// waits for other work.
     termination: ServicePool,
     catalogs: Mutex<HashMap<DatabaseName, ServicePool>>,
+    catalog_reads: CatalogReads,
     permits: Permits,
     notifications: broadcast::Sender<Notification>,
     lock_table: LockTable,
@@ -128,6 +131,7 @@ impl ServiceConnections {
             main,
             termination,
             catalogs: Mutex::default(),
+            catalog_reads: CatalogReads::default(),
             permits: Permits::new(Limits::default()),
             notifications,
             lock_table,
@@ -165,6 +169,12 @@ impl ServiceConnections {
         self.config.streams.load(Ordering::Relaxed)
     }
 
+    /// How many databases have had their catalogs read regularly in the last few seconds. These are
+    /// mainly the databases that have subscribers.
+    pub fn regular_catalogs(&self) -> usize {
+        self.catalog_reads.regular(Instant::now())
+    }
+
     /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
     /// too far behind misses notifications, and must then invalidate its caches.
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
@@ -198,6 +208,7 @@ impl ServiceConnections {
                 Ok(session.with_permits([Some(permit), None]))
             }
             Principal::Catalog(database) => {
+                self.catalog_reads.record(database, Instant::now());
                 // The permit of the database is acquired first, so that requests that wait for one
                 // database do not hold permits that all databases share.
                 let of_database = self.catalog(database)?.permit().await?;

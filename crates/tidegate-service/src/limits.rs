@@ -48,6 +48,19 @@ impl Limits {
         }
     }
 
+    /// The limits of a node in which the catalogs of `databases` databases are read regularly. Each
+    /// of them may keep a connection, and one more connection is for other databases. Otherwise
+    /// every read would log in, because reads in turn always close the connection that is needed
+    /// next. These connections take at most a third of those for users.
+    #[must_use]
+    pub fn with_regular_catalogs(self, connections: usize, databases: usize) -> Self {
+        let most = self.lookups + self.left_for_users(connections) / 3;
+        Self {
+            lookups: databases.saturating_add(1).clamp(self.lookups, most),
+            ..self
+        }
+    }
+
     /// The number of the node's connections that are left for the pool of users, at least one.
     pub fn left_for_users(&self, connections: usize) -> usize {
         connections.saturating_sub(self.service()).max(1)
@@ -229,13 +242,29 @@ mod tests {
         let least = Limits::for_node(0).least();
         assert_eq!(least, 15);
         for share in least..500 {
-            let limits = Limits::for_node(share);
-            let users = limits.left_for_users(share);
-            assert!(
-                limits.service() + users <= share,
-                "{share}: {limits:?}, {users}"
-            );
+            for databases in [0, 1, 3, 10, usize::MAX] {
+                let limits = Limits::for_node(share).with_regular_catalogs(share, databases);
+                let users = limits.left_for_users(share);
+                assert!(
+                    limits.service() + users <= share,
+                    "{share}: {limits:?}, {users}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn regular_catalogs_have_a_connection_each_if_a_third_of_those_for_users_suffices() {
+        let lookups = |share, databases| {
+            Limits::for_node(share)
+                .with_regular_catalogs(share, databases)
+                .lookups
+        };
+        let of_a_small_share = [0, 1, 2, 3, 4, 9].map(|databases| lookups(21, databases));
+        assert_eq!(of_a_small_share, [2, 2, 3, 4, 4, 4]);
+        assert_eq!(lookups(15, 3), 2, "a node with the least share");
+        assert_eq!(lookups(87, 3), 5, "fewer than the node has anyway");
+        assert_eq!(lookups(87, 20), 21);
     }
 
     #[test]
