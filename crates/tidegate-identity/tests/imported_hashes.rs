@@ -1,11 +1,16 @@
 //! Tests of hashes that other systems made. The hashes come from libxcrypt, Python's `hashlib` and
 //! `argon2-cffi`.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
 use tidegate_identity::{
-    Error, LoginAttempt, NewUser, PasswordHash, Secret, UserChange, UserKey, UserName,
+    Error, IdentityService, LoginAttempt, MasterKey, NewUser, PasswordHash, Ports, Secret,
+    SecureRandom, Settings, UserChange, UserDirectory, UserKey, UserName,
 };
 
-use crate::fixture::{Fixture, demo, fault};
+use crate::fixture::{Fixture, SeededRandom, demo, fault};
 
 const PASSWORD: &str = "correct horse";
 const HASHES: [&str; 10] = [
@@ -97,6 +102,48 @@ async fn a_changed_hash_ends_sessions_as_a_new_password_does() {
     assert_eq!(api.audit().last(), Some(&"password_changed"));
     assert_eq!(fault(log_in(&api, PASSWORD).await), "WrongCredentials");
     log_in(&api, "short").await.unwrap();
+}
+
+/// Disables bob, and replaces his hash with another one of the same password, whenever random bytes
+/// are needed. The salt of a login is made after the user was read.
+struct DisablesBob {
+    directory: UserDirectory,
+    random: SeededRandom,
+}
+
+impl SecureRandom for DisablesBob {
+    fn fill(&self, bytes: &mut [u8]) -> tidegate_identity::Result<()> {
+        let change = UserChange {
+            disabled: Some(true),
+            password_hash: Some(PasswordHash::imported(HASHES[1]).unwrap()),
+            ..UserChange::default()
+        };
+        // The store in memory never waits.
+        let bob = bob();
+        let changed = pin!(self.directory.change_user(&bob, change));
+        let changed = changed.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(changed, Poll::Ready(Ok(_))), "bob is not disabled");
+        self.random.fill(bytes)
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_is_disabled_while_the_hash_is_replaced_is_refused() {
+    let mut api = Fixture::start().await;
+    import(&api, HASHES[0]).await;
+    let random = Arc::new(DisablesBob {
+        directory: UserDirectory::new(api.ports.clone()),
+        random: SeededRandom::new(8),
+    });
+    let ports = Ports {
+        random: random.clone(),
+        ..api.ports.clone()
+    };
+    let master = MasterKey::generate(&random.random).unwrap();
+    let settings = Settings::new("https://id.example").unwrap();
+    api.service = IdentityService::new(ports, master, settings);
+    assert_eq!(fault(log_in(&api, PASSWORD).await), "WrongCredentials");
+    assert_eq!(stored(&api).await, HASHES[1]);
 }
 
 /// What was expected instead of a hash that is refused.
