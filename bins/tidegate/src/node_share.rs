@@ -93,8 +93,8 @@ impl ShareKeeper {
     }
 
     fn limits(&self) -> Limits {
-        let (connections, databases) = (self.share.connections, self.control.regular_catalogs());
-        Limits::for_node(connections).with_regular_catalogs(connections, databases)
+        let (connections, databases) = (self.share.connections, self.control.polled_databases());
+        Limits::for_node(connections).with_polled_databases(connections, databases)
     }
 
     /// The share for `/metrics`.

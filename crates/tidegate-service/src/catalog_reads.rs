@@ -26,7 +26,7 @@ impl CatalogReads {
     }
 
     /// How many databases are read regularly at the time `now`.
-    pub(super) fn regular(&self, now: Instant) -> usize {
+    pub(super) fn polled(&self, now: Instant) -> usize {
         let series = self.0.lock();
         let lasting = |(first, last): &&(Instant, Instant)| {
             continues(*last, now) && last.duration_since(*first) >= LEAST
@@ -50,12 +50,12 @@ mod tests {
         let [often, once] = ["often", "once"].map(DatabaseName::new);
         reads.record(&once, at(0));
         for second in 0..=5 {
-            assert_eq!(reads.regular(at(second)), 0, "second {second}");
+            assert_eq!(reads.polled(at(second)), 0, "second {second}");
             reads.record(&often, at(second));
         }
-        assert_eq!(reads.regular(at(8)), 1);
-        assert_eq!(reads.regular(at(9)), 0, "the series has ended");
+        assert_eq!(reads.polled(at(8)), 1);
+        assert_eq!(reads.polled(at(9)), 0, "the series has ended");
         reads.record(&often, at(9));
-        assert_eq!(reads.regular(at(9)), 0, "a new series has begun");
+        assert_eq!(reads.polled(at(9)), 0, "a new series has begun");
     }
 }

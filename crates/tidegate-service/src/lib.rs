@@ -171,8 +171,8 @@ impl ServiceConnections {
 
     /// How many databases have had their catalogs read regularly in the last few seconds. These are
     /// mainly the databases that have subscribers.
-    pub fn regular_catalogs(&self) -> usize {
-        self.catalog_reads.regular(Instant::now())
+    pub fn polled_databases(&self) -> usize {
+        self.catalog_reads.polled(Instant::now())
     }
 
     /// Returns a receiver of the notifications that arrive after this call. A receiver that lags

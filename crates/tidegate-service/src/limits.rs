@@ -53,7 +53,7 @@ impl Limits {
     /// every read would log in, because reads in turn always close the connection that is needed
     /// next. These connections take at most a third of those for users.
     #[must_use]
-    pub fn with_regular_catalogs(self, connections: usize, databases: usize) -> Self {
+    pub fn with_polled_databases(self, connections: usize, databases: usize) -> Self {
         let most = self.lookups + self.left_for_users(connections) / 3;
         Self {
             lookups: databases.saturating_add(1).clamp(self.lookups, most),
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(least, 15);
         for share in least..500 {
             for databases in [0, 1, 3, 10, usize::MAX] {
-                let limits = Limits::for_node(share).with_regular_catalogs(share, databases);
+                let limits = Limits::for_node(share).with_polled_databases(share, databases);
                 let users = limits.left_for_users(share);
                 assert!(
                     limits.service() + users <= share,
@@ -254,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn regular_catalogs_have_a_connection_each_if_a_third_of_those_for_users_suffices() {
+    fn polled_databases_have_a_connection_each_if_a_third_of_those_for_users_suffices() {
         let lookups = |share, databases| {
             Limits::for_node(share)
-                .with_regular_catalogs(share, databases)
+                .with_polled_databases(share, databases)
                 .lookups
         };
         let of_a_small_share = [0, 1, 2, 3, 4, 9].map(|databases| lookups(21, databases));
