@@ -51,15 +51,16 @@ async fn each_pipeline_gets_the_rows_of_its_own_statements() {
 async fn the_statements_of_a_pipeline_share_a_snapshot() {
     let fixture = fixture("multiplex_snapshot").await;
     let owner = fixture.owner();
-    let writer = {
-        let admin = crate::fixture::connect(&fixture.url()).await;
-        tokio::spawn(async move {
-            for number in 0.. {
-                let both = format!("UPDATE items SET name = 'round {number}' WHERE id IN (1, 2)");
-                admin.batch_execute(&both).await.unwrap();
-            }
-        })
-    };
+    let admin = crate::fixture::connect(&fixture.url()).await;
+    let update_both =
+        |number: i32| format!("UPDATE items SET name = 'round {number}' WHERE id IN (1, 2)");
+    // The rows differ until the first update is committed.
+    admin.batch_execute(&update_both(0)).await.unwrap();
+    let writer = tokio::spawn(async move {
+        for number in 1.. {
+            admin.batch_execute(&update_both(number)).await.unwrap();
+        }
+    });
     until_multiplexed(&fixture, 1_000, async |_: usize| {
         let rows = two(1, 2).run(&fixture, &owner).await.unwrap();
         assert_eq!(rows[0].values, rows[1].values, "two snapshots");
