@@ -1,13 +1,15 @@
 //! Keeps cached schemas and statement metadata fresh.
 //!
-//! A database with an event trigger sends notifications about definitions. It is checked after a
-//! notification, and after [`MAX_TICKS_WITHOUT_CHECK`] ticks if its change marker has changed. Any
-//! other database is polled while its schemas are in use. Roles belong to the cluster and are
-//! compared once for all databases.
-//!
 //! Each tick reads change markers in the control database: one for each database, and one for the
-//! roles. A database is polled only if its marker has changed, and the roles are compared only if
-//! theirs has changed, because a poll may need a login, and a comparison may take long.
+//! roles. The markers cost little. They show which definitions and roles may have changed.
+//!
+//! A check of a database compares its definitions, which may need a login. A database with an event
+//! trigger sends notifications about definitions. It is checked after a notification. It is also
+//! checked after [`MAX_TICKS_WITHOUT_CHECK`] ticks if its marker has changed. Any other database is
+//! checked in a tick if its schemas are in use and its marker has changed.
+//!
+//! Roles belong to the cluster, so one comparison serves all databases. The roles are compared only
+//! if their marker has changed, because a comparison may take long.
 
 mod check;
 mod last_check;
@@ -261,8 +263,9 @@ impl CatalogWatch {
         {
             return false;
         }
-        // Without markers, the roles count as changed and all databases are checked. These checks
-        // report why the markers could not be read.
+        // Without markers, it is unknown whether roles have changed, so they count as changed. All
+        // watched databases are then checked. If the control database does not respond, these
+        // checks report the error.
         let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };

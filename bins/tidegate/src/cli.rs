@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// Applications that may ask for tokens
     #[command(subcommand)]
     Client(ClientCommand),
-    /// Issuers outside of this service whose tokens a tenant accepts
+    /// External issuers whose tokens a tenant accepts
     #[command(subcommand)]
     Issuer(IssuerCommand),
     /// Personal access tokens, for programs that cannot sign in

@@ -19,8 +19,8 @@ const INFIX: &str = "/group/";
 /// The text before the tenant's name in the key of the lock for changes of groups.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait for the lock of a tenant's groups. It is not longer than the `lock_timeout` of
-/// the administrator's sessions, because a client waits for the response.
+/// The longest wait for the lock of a tenant's groups. It equals the `lock_timeout` of the
+/// administrator's sessions. It must be short, because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock of a tenant's groups. The session holds the lock until it releases the lock or
@@ -153,8 +153,8 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
 /// A membership of a role in a group of the tenant.
 struct Membership {
     group: String,
-    /// The role that granted the membership; `None` before PostgreSQL 16, where REVOKE need not
-    /// name it.
+    /// The role that granted the membership. `None` before PostgreSQL 16, because REVOKE need not
+    /// name the grantor in these versions.
     grantor: Option<String>,
     /// Whether the administrator can end the membership.
     revocable: bool,

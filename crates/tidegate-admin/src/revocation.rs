@@ -171,7 +171,7 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// A privilege that the grantor needs to revoke its grant, but does not have.
+/// A privilege that the grantor lacks, and without which it cannot revoke its grant.
 struct MissingPrivilege<'a> {
     /// The owner of the object or schema, who can grant the privilege.
     owner: &'a ActingRole,

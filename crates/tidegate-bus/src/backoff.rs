@@ -25,8 +25,9 @@ impl ElectionBackoff {
         *self = Self::new();
     }
 
-    /// Waits after an unsuccessful attempt. If `read` completes, another node reads the log: the
-    /// wait ends early, and the next delay is short again. Otherwise the next delay is longer.
+    /// Waits after an unsuccessful attempt, and makes the next delay longer. The future `read`
+    /// completes when another node reads the log. If `read` completes during the wait, the wait
+    /// ends early and the next delay is short again.
     pub(crate) async fn wait(&mut self, read: impl Future<Output = ()>) {
         let delay = self.next;
         self.next = (delay * 2).min(DELAY.1);

@@ -33,7 +33,8 @@ pub struct Batcher {
     /// The OIDs of the tables that the current message describes.
     described: HashSet<u32>,
     items: Vec<Bytes>,
-    /// The end of the last transaction that ends in the items; `None` if none does.
+    /// The place after the last transaction that ends in the current message; `None` if no
+    /// transaction ends in it.
     end: Option<Place>,
     /// The size of the current message in bytes.
     size: usize,
@@ -64,8 +65,9 @@ impl Batcher {
         }
     }
 
-    /// The place after everything that was added. While items wait until their message ends, a
-    /// position that was added after them is not included yet.
+    /// The place after everything that was added. One exception: if a position was added after
+    /// items that are not in a message yet, the place stays before this position until
+    /// [`Self::flush`] makes the message.
     pub fn place(&self) -> Place {
         self.place
     }

@@ -120,7 +120,7 @@ pub struct Captured {
 /// A stream of changes.
 #[async_trait]
 pub trait LogStream: Send {
-    /// The log that the stream reads, with the logs that it continues.
+    /// The log that the stream reads, and the earlier logs that this log continues.
     fn lineage(&self) -> &Lineage;
 
     /// The position at which the stream starts. The stream returns all transactions that commit at

@@ -5,8 +5,8 @@ use tidegate_values::{Type, TypeField as Field, TypeKind, base_type, is_spatial}
 
 use crate::operator::Operator;
 
-/// A class of types that accept the same kinds of JSON values. They also have the same operators,
-/// except those that PostgreSQL does not have for a type.
+/// A class of types that accept the same kinds of JSON values. The class determines which operators
+/// a filter may use on a column. A type has only those of them that PostgreSQL defines for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeClass {
     Boolean,

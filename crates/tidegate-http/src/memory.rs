@@ -1,14 +1,8 @@
-//! The memory budget: how many bytes the bodies and collected responses of all requests together
-//! may have.
-//!
-//! A reservation of a tenant succeeds only if, after it, the tenant holds at most as many bytes as
-//! remain free. So no tenant can use up the budget: the first tenant can reserve at most half of
-//! it, the second at most half of the rest, and so on.
-//!
-//! All anonymous callers together hold at most a third of the bytes that remain free, which is a
-//! quarter of the budget if nothing else is reserved. From this third, the bytes that the anonymous
-//! callers of other tenants hold are subtracted. The anonymous callers of one tenant hold at most
-//! half of the rest, which is a seventh of the budget if nothing else is reserved.
+//! A reservation of an anonymous caller is checked with three numbers of bytes, as they would be
+//! after it: `free` is not reserved, `all` is held by all anonymous callers, and `own` is held by
+//! the anonymous callers of the same tenant. It succeeds only if `own <= free / 3 - all`. So if
+//! nothing else is reserved, all anonymous callers together hold at most a quarter of the budget,
+//! and those of a single tenant hold at most a seventh.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -120,8 +120,9 @@ impl IssuerSettings {
     }
 
     /// Whether both settings have the same issuer, the same audience claim and an audience in
-    /// common. Then a token for this audience is accepted with both settings. A token for several
-    /// audiences may be accepted with both settings even if these have no audience in common.
+    /// common. If so, both settings accept a token for the common audience. The function does not
+    /// detect every overlap: both settings may accept a token for several audiences although the
+    /// settings have no audience in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.issuer == other.issuer
             && self.audience_claim == other.audience_claim

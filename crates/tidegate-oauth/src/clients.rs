@@ -174,12 +174,14 @@ impl ClientDirectory {
     /// Changes a client and returns it. The client gets a new secret if `rotate_secret` is set, or
     /// if it was public and becomes confidential.
     ///
-    /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
-    /// immediately. So do all secrets of a client that becomes public. The sessions of the grant
-    /// `client_credentials` end if the client loses the grant or gets another service user.
+    /// After a rotation the previous secret stays valid for 24 hours. Older secrets become invalid
+    /// immediately. If the client becomes public, all its secrets become invalid immediately. The
+    /// sessions of the grant `client_credentials` end if the client loses the grant or gets another
+    /// service user.
     ///
     /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidField`] with the name of the
-    /// invalid field, also if the change rotates the secret of a public client.
+    /// invalid field. The field `rotate_secret` is invalid if the client is public after the
+    /// change.
     pub async fn change_client(
         &self,
         database: &str,

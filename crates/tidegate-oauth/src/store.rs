@@ -176,8 +176,9 @@ pub trait IssuerStore: IdentityStore {
     /// recently refreshed guest sessions of each tenant. Returns the number of deleted rows.
     async fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreResult<u64>;
 
-    /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code
-    /// with its client, and sets `browser` to `None` when the browser session is deleted.
+    /// Adds a code. The caller ensures that the hash is new and that the browser session exists.
+    /// When the code's client is deleted, the store deletes the code. When the browser session is
+    /// deleted, the store sets `browser` to `None`.
     async fn insert_code(&self, code: &AuthorizationCode) -> StoreResult<()>;
 
     /// The code with this hash, even if it was used or has expired.

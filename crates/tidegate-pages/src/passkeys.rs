@@ -13,8 +13,8 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 
-/// Handles the form of the sign-in page with the response of an authenticator. The inner error is
-/// one that the form shows.
+/// Handles the form of the sign-in page that contains the response of a passkey's authenticator.
+/// Returns `Ok(Err(_))` if the sign-in failed with an error that the form shows.
 pub(super) async fn sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
@@ -134,8 +134,8 @@ pub(super) async fn rename(
     }
 }
 
-/// Removes the passkey that the form names. A person who signed in some time ago enters the
-/// password first.
+/// Removes the passkey that the form names. If the last sign-in is not recent
+/// (`Lifetimes::recent_sign_in`), first asks for the password.
 pub(super) async fn remove(
     context: &PageContext<'_>,
     browser: &Browser,

@@ -60,8 +60,8 @@ pub(crate) fn response(
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
-    // This header cuts the page off from the window that opened it. Redirects do not have the
-    // header, so a browser that is only redirected keeps the connection to that window.
+    // With this header, the page has no `window.opener`. Redirects do not have the header. So a
+    // popup that this service only redirects, without showing a page, keeps its `window.opener`.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response

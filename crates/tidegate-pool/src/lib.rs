@@ -116,9 +116,10 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Whether one request may keep a connection of the login's role for itself for a long time. It
-    /// may if the role holds other connections, which serve requests that need a connection of
-    /// their own, or if the role may hold only one connection.
+    /// Whether one request may keep a connection of the login's role for a long time. The result is
+    /// `true` if the role holds at least two connections. Requests that need a connection of their
+    /// own then use the other connections. The result is also `true` if the role may hold only one
+    /// connection, because no other connection can be opened for such requests.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));

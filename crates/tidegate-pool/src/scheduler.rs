@@ -16,8 +16,8 @@ use super::role::{Reply, Role, Waiter};
 use super::server_limit;
 use super::state::{Action, State, TenantConnections};
 
-/// The rank of a waiting request: the number of the most recent event at which its database was
-/// served, then the request's own number. The lowest rank is served first.
+/// The rank of a waiting request: first [`TenantConnections::last_served`] of its database, then
+/// the number of the request. The request with the lowest rank is served first.
 type Rank = (u64, u64);
 
 /// The next action for a role with waiting requests.

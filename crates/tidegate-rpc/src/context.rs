@@ -38,7 +38,8 @@ impl Context<'_> {
 pub struct DispatchOutcome {
     /// Whether there is a response. A message whose calls are all notifications has none.
     pub answered: bool,
-    /// The errors, for the log and the metrics. Calls that were only rolled back are not included.
+    /// The errors, for the log and the metrics. If a batch is rolled back because some of its calls
+    /// failed, only the errors of the failed calls are included.
     pub errors: Vec<Error>,
 }
 

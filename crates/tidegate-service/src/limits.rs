@@ -198,7 +198,8 @@ impl Permits {
     }
 
     /// Makes room for a connection to `database`. If the limit is reached and `database` has no
-    /// idle connection, closes the connection to a catalog that has been idle longest.
+    /// idle connection, closes the connection that has been idle longest among the idle catalog
+    /// connections of all databases.
     pub(super) fn make_room(
         &self,
         catalogs: &HashMap<DatabaseName, ServicePool>,

@@ -38,9 +38,10 @@ async fn open_with(
     Ok(client)
 }
 
-/// Opens a connection outside of any pool that logs in as a user, for administration. `config` must
-/// have the user's login ([`Config::with_login`]). Settings of the user (`ALTER ROLE … SET`) are
-/// overridden if administration depends on them. `version` is `server_version_num`; 0 if unknown.
+/// Opens a connection that logs in as a user, for administration. The connection is in no pool.
+/// `config` must have the user's login ([`Config::with_login`]). Settings of the user (`ALTER ROLE
+/// … SET`) are overridden if administration depends on them. `version` is `server_version_num`; 0
+/// if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,

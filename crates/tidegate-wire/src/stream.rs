@@ -143,9 +143,11 @@ impl Stream {
 
     /// Limits how long sent data may be unacknowledged. Without a limit, a connection with
     /// unacknowledged data stays open for a quarter of an hour after its server has disappeared.
-    /// The limit also ends a connection whose server reads nothing for this time. So do not set it
-    /// for a connection on which statements wait until earlier statements have ended. Has no effect
-    /// on systems other than Linux.
+    ///
+    /// The limit also ends a connection with unsent data if the server does not read for this time.
+    /// A backend does not read while it runs a statement. Do not set the limit on a connection on
+    /// which statements are sent before earlier statements have ended. Has no effect on systems
+    /// other than Linux.
     pub fn limit_unacknowledged(&self, limit: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         match self {

@@ -90,7 +90,7 @@ pub(crate) struct ChangedClient {
     /// Redirect URI that replaces the present ones; may be repeated
     #[arg(long, value_name = "URI")]
     pub(crate) redirect_uri: Vec<String>,
-    /// One more such address, beside those so far; may be repeated
+    /// Redirect URI to add; the present redirect URIs stay; may be repeated
     #[arg(long, value_name = "URI", conflicts_with = "redirect_uri")]
     pub(crate) add_redirect_uri: Vec<String>,
     /// The application's own page; empty for none
@@ -123,7 +123,8 @@ pub(crate) struct ChangedClient {
     /// Grants that the client may use, or `all`
     #[arg(long, value_delimiter = ',', value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
-    /// User as which the client acts with the grant `client_credentials`; empty for none
+    /// Service user: with the grant `client_credentials`, the client acts as this user; an empty
+    /// text removes it
     #[arg(long, value_name = "USER")]
     pub(crate) service_user: Option<String>,
     /// Make a new secret and print it; the previous one works for another 24 hours

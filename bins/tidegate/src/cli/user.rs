@@ -110,7 +110,8 @@ pub(crate) struct ChangedUser {
     /// Whether callers without a token run as this user
     #[arg(long, value_name = "BOOL")]
     pub(crate) default: Option<bool>,
-    /// Whether the user may neither sign in nor send requests; ends its sessions
+    /// Whether the user is disabled; a disabled user can neither sign in nor send requests, and
+    /// disabling it ends its sessions
     #[arg(long, value_name = "BOOL")]
     pub(crate) disabled: Option<bool>,
 }
@@ -132,8 +133,8 @@ pub(crate) struct ConvertedUsers {
     /// Groups of the users after the conversion, separated by commas; a member must have exactly one
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
-    /// Give what a role that is dropped owns in the database to the tenant's owner; refused for code
-    /// that would run with the owner's rights
+    /// Transfer the objects of dropped roles in the database to the tenant's owner; the transfer is
+    /// refused for code that would then run with the owner's rights
     #[arg(long)]
     pub(crate) reassign: bool,
 }

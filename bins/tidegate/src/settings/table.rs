@@ -86,7 +86,7 @@ fn value<T: Kind>(effective: &[Effective], name: &'static str) -> Result<T, Erro
 settings! {
     /// Addresses that the service listens on
     listen: Vec<SocketAddr> = Some("127.0.0.1:8080"), Open;
-    /// Address at which users reach the service, the issuer of its tokens; needed unless `listen` is loopback only
+    /// URL for users, which is also the issuer of tokens; required unless `listen` is loopback only
     public_url: Option<PublicUrl> = None, Open;
     /// Proxies whose forwarded headers count, as addresses or networks
     trusted_proxies: Vec<IpNet> = None, Open;
@@ -198,7 +198,7 @@ settings! {
     statement_timeout: Span = Some("60s"), Open;
     /// Maximum time to receive the head of a request
     header_timeout: Span = Some("10s"), Open;
-    /// Maximum delay of a request body against a rate of 16 KiB a second
+    /// Time for a request body in addition to its size at 16 KiB a second; also its longest pause
     body_timeout: Span = Some("10s"), Open;
     /// Maximum time for which a client may read nothing of its response
     write_timeout: Span = Some("30s"), Open;
@@ -238,7 +238,7 @@ settings! {
     fetch_postgresql: bool = Some("true"), Open;
     /// Address from which PostgreSQL is downloaded: the releases of `theseus-rs/postgresql-binaries`, or a mirror with the same paths
     postgresql_download_url: PublicUrl = Some(tidegate_download::DEFAULT_URL), Open;
-    /// SHA-256 of the archive at that address; if not set, the one of the release, which Tidegate knows
+    /// SHA-256 of the downloaded PostgreSQL archive; if not set, the checksum built into Tidegate
     postgresql_download_sha256: Option<Checksum> = None, Open;
     /// Folder of the downloaded PostgreSQL; if not set, a folder in the user's cache folder
     cache_dir: Option<PathBuf> = None, Open;

@@ -97,8 +97,9 @@ impl CaptureSession {
         }
     }
 
-    /// Adds the table. Retries until the locks are granted or the deadline passes. Does not retry
-    /// if PostgreSQL refuses writes to the table because of its publication.
+    /// Adds the table to a publication. Retries until the locks are granted or the deadline passes.
+    /// Does not retry if PostgreSQL refuses UPDATE and DELETE of the table, because they are
+    /// published and the table has no usable replica identity.
     async fn add_until_locked(
         &self,
         shared: &Shared,

@@ -11,8 +11,8 @@ use super::table_info::TableInfo;
 use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Called after an attempt to capture a table failed. Removes the table from the publication of
-/// every operation if PostgreSQL refuses writes to the table.
+/// Called after an attempt to capture a table failed. If PostgreSQL refuses UPDATE and DELETE of
+/// the table because they are published, removes the table from the publication [`EVERYTHING`].
 pub(super) async fn unblock_writers(
     shared: &Shared,
     database: &DatabaseName,

@@ -87,8 +87,9 @@ impl CatalogCache {
         Ok(last)
     }
 
-    /// The group to which a role belongs; `None` if the role does not exist. Queries the role's key
-    /// if it is unknown or stale. If the query fails, returns the last known group.
+    /// The cache group of a role, which contains all roles with the same cache key. `None` if the
+    /// role does not exist. Queries the role's cache key if the key is unknown or stale. If the
+    /// query fails, returns the last known group, or the error if no group is known.
     async fn group(
         &self,
         tenant: &DatabaseState,

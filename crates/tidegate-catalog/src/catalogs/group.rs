@@ -90,8 +90,9 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that were loaded before `epoch`, or never. Those of them that were not used in the
-    /// last `max_age` ticks are removed and not returned.
+    /// Returns the slots whose schema was loaded before `epoch`, and the slots whose schema was
+    /// never loaded. If such a slot was not used in the last `max_age` ticks, removes it and does
+    /// not return it.
     pub(super) fn stale(
         &self,
         epoch: u64,

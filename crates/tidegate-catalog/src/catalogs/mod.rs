@@ -38,8 +38,9 @@ const MAX_RELOADS_PER_CHECK: usize = 8;
 /// The number of ticks without use after which the cache drops a schema.
 const RETENTION_TICKS: u64 = 1200;
 
-/// Counts the definitions that were made through this node, so that the next request sees their
-/// effect.
+/// Counts the statements of this node that may have changed a definition of a database. If the
+/// count has changed, the cache compares its schemas with the database before the next request uses
+/// them.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
     /// the database: DDL statements, and statements during which the database reported a

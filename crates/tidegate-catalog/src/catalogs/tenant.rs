@@ -85,8 +85,9 @@ impl DatabaseState {
         self.state.lock().visibility = visibility;
     }
 
-    /// Whether the state is current. The most recent comparison must be less than [`WATCH_TICKS`]
-    /// ticks old, and no definition may have been made through this node since then.
+    /// Whether the state is current. This is the case if the fingerprint was compared less than
+    /// [`WATCH_TICKS`] ticks ago, and if the DDL count of this node is still the count at
+    /// that comparison.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()

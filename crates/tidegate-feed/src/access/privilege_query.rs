@@ -1,6 +1,6 @@
-//! Queries which tables and columns roles may read. The service queries for many roles together on
-//! its own connection, so that a table with thousands of subscribed roles does not need a
-//! connection for each role.
+//! Asks PostgreSQL which tables and columns a role may read. One query covers many roles, and runs
+//! on a connection of the service. Otherwise a table with thousands of subscribed roles would need
+//! a connection for each role.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -38,8 +38,9 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// Which properties all callers of this evaluator share besides the role: none, their claims,
-    /// or everything on which a policy can depend ([`CallerPart::Identity`]).
+    /// The property that is equal for all callers of this evaluator, besides the role. With
+    /// [`CallerPart::Nothing`], only the role is equal. With [`CallerPart::Claims`], the claims are
+    /// equal too. With [`CallerPart::Identity`], everything on which a policy can depend is equal.
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,

@@ -110,8 +110,9 @@ pub(crate) async fn subscribe(
     let start = start_at(database, request.after, since, deadline).await?;
     let policy = privileges.policy.as_ref();
     let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
-    // A rule is applied in this process. PostgreSQL evaluates only policies without a rule, because
-    // each evaluation by PostgreSQL costs a query.
+    // If there is a [`MemberRule`], the service applies the policies itself, without a query.
+    // Otherwise an evaluator has PostgreSQL evaluate the policies, and each evaluation costs a
+    // query.
     let evaluated = policy.filter(|_| rule.is_none());
     let rls = evaluated.map(|_| evaluators.get(&request.login, relation, &privileges));
     let subscriber = Arc::new(Subscriber {

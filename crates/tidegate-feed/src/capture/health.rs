@@ -135,8 +135,8 @@ impl HealthWatch {
             let table = health.table;
             let fault = match captures.get(&table) {
                 Some(capture) => self.compare_health(capture, &health),
-                // No client of this node subscribes to the table, but writes to it must not be
-                // rejected either.
+                // No client of this node subscribes to the table, so missing changes do no harm
+                // here. But PostgreSQL must not reject UPDATE and DELETE because of the capture.
                 None => (!health.accepts_writes).then_some(CaptureFault::RejectsWrites),
             };
             if let Some(fault) = fault
@@ -190,8 +190,9 @@ enum CaptureFault {
     RejectsWrites,
 }
 
-/// Whether a table is no longer captured: its capture has no marks. The result is also `true` if
-/// the query for the marks fails.
+/// Returns `true` if the capture of a table has no marks left. The table is then no longer
+/// captured. Also returns `true` if the query for the marks fails. Returns `false` if the query has
+/// no row for the table, because the table does not exist.
 pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));

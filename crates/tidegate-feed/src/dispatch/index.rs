@@ -28,7 +28,8 @@ pub(crate) struct IndexedSubscriber {
 pub(crate) struct Index {
     /// The subscriptions with a `MemberRule`, by the values that the rule requires in a column.
     by_rule: Vec<RuleIndex>,
-    /// The subscriptions without a rule whose filters compare a column for equality.
+    /// The subscriptions that have no `MemberRule` and whose filter compares a column for
+    /// equality.
     by_equality: Vec<EqualityIndex>,
     /// The subscriptions with neither a rule nor a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,

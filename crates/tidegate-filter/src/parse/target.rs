@@ -66,8 +66,9 @@ impl ComparedColumn<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // A missing attribute of a composite value would be NULL. The value would then equal only
-        // values in which this attribute is NULL, so such an object is rejected.
+        // If the object lacks an attribute of the composite type, the attribute would be NULL in
+        // the compared value. This value would equal only rows in which the attribute is NULL.
+        // Therefore the object must have all attributes.
         let is_part = matches!(
             base_type(&self.column.r#type).kind(),
             TypeKind::Composite(_)

@@ -44,8 +44,9 @@ pub(crate) struct Lowered<'d> {
     pub introspections: Vec<LargeText>,
 }
 
-/// Lowers a query or a mutation. Makes a root field of a query null if it has an entry in `errors`.
-/// If lowering a nullable root field fails, adds an entry and makes the field null too.
+/// Lowers a query or a mutation. If a root field of a query already has an entry in `errors`, the
+/// field becomes null. If a nullable root field cannot be lowered, its error is added to `errors`,
+/// and the field becomes null too.
 ///
 /// # Errors
 ///

@@ -7,9 +7,9 @@ use tidegate_identity::{Error as IdentityError, RoleError, StoreError};
 use super::Error;
 
 impl Error {
-    /// A description for client developers, without values of the request. Except for an error of a
-    /// role, it is ASCII text without a colon that is followed by a space, because an existing
-    /// client splits the text there.
+    /// A description for client developers, without values of the request. The text is ASCII and
+    /// does not contain `: `, because there is a client program that splits the text at `: `. The
+    /// texts of [`RoleError`] may break this rule, because they contain names of objects.
     pub fn description(&self) -> Cow<'static, str> {
         match self {
             Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),
@@ -106,7 +106,8 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         } => {
             return format!("the member {field}[{index}] is not valid, expected {expected}").into();
         }
-        // Only the id of a client must be unique, so it is the id that is taken, not the name.
+        // Several clients may have the same name, but each id is unique. So this error is about the
+        // id.
         IdentityError::Taken("client") => {
             "a client with this `id` already exists, or the `id` is reserved; choose another `id`"
         }

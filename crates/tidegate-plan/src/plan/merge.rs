@@ -116,9 +116,9 @@ impl<'p> Merge<'p, '_> {
         self.check()
     }
 
-    /// Checks the size limit. A plan with a single level is not checked, because its rows were
-    /// counted when they arrived. Besides, if the plan wrote and committed these rows, an error
-    /// could not undo the write.
+    /// Checks the size of the response against the limit. Does not check a plan with a single
+    /// level, because the size of its rows was checked when they arrived. Such a plan may also have
+    /// committed a write, which an error could not undo.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));

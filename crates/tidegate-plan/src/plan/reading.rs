@@ -180,9 +180,9 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The limit that `lists` lists of at most `most` rows share. It is one more than the largest
-/// number of rows that is expected. If the result has as many rows as the limit, rows may be
-/// missing.
+/// The common limit for the rows of several lists. `lists` is the number of lists, and `most` is
+/// the maximum number of rows of each list. The limit is one more than the largest number of rows
+/// that is expected. If the result has as many rows as the limit, rows may be missing.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)

@@ -114,7 +114,7 @@ pub(crate) struct Join {
     pub(crate) from: usize,
     /// The index of the table to which the relationship leads.
     pub(crate) to: usize,
-    /// The id of the relationship in the relation at which it starts.
+    /// The relationship. The id belongs to the relation of the table `from`.
     pub(crate) relationship: RelationshipId,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Child {
     /// The index of the child level in the list of the levels of the root field. Each level comes
     /// after its parent in this list.
     pub(crate) level: usize,
-    /// The id of the relationship in the relation at which it starts.
+    /// The relationship that leads to the child. The id belongs to the relation `from`.
     pub(crate) relationship: RelationshipId,
     /// Whether the child has at most one row, which is written as an object and not as a list.
     pub(crate) one: bool,

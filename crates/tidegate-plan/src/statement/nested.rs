@@ -147,7 +147,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     }
 }
 
-/// The columns of a child's relationship in the relation at which the relationship starts.
+/// The columns of the relation `child.from` that are compared with columns of the child.
 fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();

@@ -14,8 +14,9 @@ use crate::operation::{List, Order};
 pub(crate) struct Page {
     /// The largest number of rows that are shown.
     pub(crate) most: u64,
-    /// The number of rows that are fetched. If the limit of the request does not determine `most`,
-    /// one more row is fetched, which shows that the list has more rows.
+    /// The number of rows that are fetched. It is `most` if the request has a limit within the
+    /// limits of the service. Otherwise the limits of the service determine `most`, and one more
+    /// row is fetched. The extra row shows that the list has more rows.
     pub(crate) fetched: u64,
     /// The number of rows that are skipped.
     pub(crate) offset: u64,

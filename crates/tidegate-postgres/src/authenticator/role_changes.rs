@@ -16,8 +16,9 @@ static ROLE_CHANGES: LazyLock<Arc<Statement>> =
 /// [`RoleChange::Unknown`].
 const MAX_ROWS: usize = 1000;
 
-/// The rows about roles, memberships, settings and databases that are newer than the oldest running
-/// transaction.
+/// The result of `role_changes.sql`. `rows` identifies the rows about roles, memberships, settings
+/// and databases that were written by the oldest transaction that ran during the previous query, or
+/// by a later transaction. The other fields are needed for the next query and comparison.
 pub(super) struct RoleRows {
     bound: String,
     newest: String,

@@ -1,4 +1,4 @@
-//! The cached decision about one database.
+//! The cached decision whether the users of a database share connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -147,8 +147,8 @@ impl Connection {
     pub fn is_open(&mut self) -> bool {
         match self.state() {
             ConnectionState::Closed => return false,
-            // The response to the reset is still expected. If the connection has ended, the next
-            // read reports it.
+            // Data that has arrived may be an outstanding response, so it does not make the
+            // connection unusable. If the connection has ended, the next read reports it.
             ConnectionState::Resetting | ConnectionState::NeedsRecovery => return true,
             ConnectionState::Idle => {}
         }
@@ -242,9 +242,10 @@ impl Connection {
             // A command of the prefix has failed. It may have failed at its Parse, so it is unknown
             // which internal commands are prepared.
             self.forget_internal();
-            // The failed command may be the one that seals claims. Code that a statement called may
-            // have replaced this prepared statement with one that reads the token. The token is
-            // valid as long as the backend exists, so the connection must end.
+            // The command that seals claims may have failed. It is a prepared statement, and code
+            // that ran for a caller may have replaced it. The replacement could read the token that
+            // authenticates sealed claims. This token is valid until the backend ends, so the
+            // connection is closed.
             if self.session.is_sealing() {
                 self.mark_closed();
             }

@@ -63,7 +63,8 @@ pub(crate) struct SessionState {
     /// Whether the event trigger has reported, since the most recent call of [`Self::take_ddl`],
     /// that a statement changed a definition.
     ddl_reported: bool,
-    /// Whether the session seals claims of members.
+    /// Whether the statement that seals the claims of members has been prepared in this session. It
+    /// stays true until the connection closes.
     sealing: bool,
     /// When the session was most recently reset; before the first reset, when the session began.
     reset_at: Instant,
@@ -91,7 +92,7 @@ impl SessionState {
         self.sealing = true;
     }
 
-    /// Whether the session seals claims of members.
+    /// Whether the statement that seals the claims of members has been prepared in this session.
     pub(crate) fn is_sealing(&self) -> bool {
         self.sealing
     }
@@ -213,10 +214,11 @@ impl SessionState {
 
     /// Records that all responses of a reset arrived without an error.
     ///
-    /// If a soft reset, which does not run `DISCARD ALL`, found statements that callers prepared, a
-    /// full reset is due. A session that seals claims of members is closed instead: a caller's
-    /// statement may have replaced the statement that seals claims, and may have read a token. The
-    /// token is valid as long as the backend exists. The session is also closed if its side effects
+    /// A soft reset does not run `DISCARD ALL`. If it found statements that callers prepared, a
+    /// full reset is due. A session that seals claims of members is not reset again, but closed. A
+    /// caller's statement may have replaced the prepared statement that seals claims, and so may
+    /// have read the token with which a member's claims are sealed (`ClaimsKey::token`). The token
+    /// stays valid as long as the backend exists. The session is also closed if its side effects
     /// are [`SideEffects::Permanent`].
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);

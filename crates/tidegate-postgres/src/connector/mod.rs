@@ -175,8 +175,8 @@ impl Connector for RoleConnector {
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
-        // A connection to a standby is reused only if it is for a replica. After a failover, a new
-        // connection reaches the primary.
+        // A connection to a standby is discarded, unless this connector is for a replica. After a
+        // failover, the connection that replaces it reaches the primary.
         let is_refused = connection.is_in_recovery() && !self.for_replica;
         if is_refused || !connection.is_current() {
             return Recycle::Discard;

@@ -244,9 +244,9 @@ impl CheckedOut {
     }
 }
 
-/// Refuses text that a member wrote, because it could read data that statements of another member
-/// left in the session. The code that calls the executor should already have refused such a
-/// request.
+/// Refuses a statement that a member wrote. The members of a group share sessions, so such a
+/// statement could read data that a statement of another member left in the session. The callers
+/// of the executor must refuse such a request themselves. The error is therefore an internal one.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {
         (RoleUse::Member(_), Author::Caller) => {

@@ -240,8 +240,8 @@ impl UserExecutor {
             return;
         };
         let login = &checked_out.route.login;
-        // On connections of members the query does not stay prepared, because code that runs for a
-        // member could replace it.
+        // The fingerprint query stays prepared only on shared connections that members do not use.
+        // On a connection of members, code that runs for a member could replace the prepared query.
         let may_keep = matches!(login.role_use, RoleUse::Trusted(by) if by != SharedBy::Members);
         let (service, database) = (service.clone(), login.database.clone());
         let read = async move |deadline| {

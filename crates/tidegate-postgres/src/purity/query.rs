@@ -1,4 +1,5 @@
-//! Reads the definitions of a database from which untrusted names are derived.
+//! Reads the definitions of a database. The purity analysis derives the untrusted names from these
+//! definitions.
 
 use std::sync::{Arc, LazyLock};
 

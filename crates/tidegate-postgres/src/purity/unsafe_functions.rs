@@ -33,8 +33,9 @@ const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 #[derive(Debug, Default)]
 pub(super) struct UnsafeFunctions {
     names: HashSet<String>,
-    /// Whether every text counts as unsafe, because the name of an unsafe function is not a single
-    /// word and texts are searched for words only.
+    /// Whether every statement counts as unsafe. This is `true` if the name of an unsafe function
+    /// is not a single word. Statements are searched for single words only, so a call of this
+    /// function would not be found.
     every: bool,
 }
 

@@ -22,7 +22,8 @@ struct Relation<'a> {
 pub(super) struct UntrustedSets {
     /// Names that make a read impure.
     pub(super) reads: UntrustedNames,
-    /// Names that make a write impure: all of `reads`, and the names of code that only writes run.
+    /// Names that make a write impure: all of `reads`, the relations with code that runs only in a
+    /// write (such as a trigger), and every name if the check of a domain may run code.
     pub(super) writes: UntrustedNames,
     /// Names that make a read impure if it fills rows of a table ([`Statement::fills_rows`]): all
     /// of `reads`, and every name if the check of a domain may run code.

@@ -207,7 +207,8 @@ impl Connection {
     /// Records the changes that a statement may have made in the session. Call it after the
     /// statement has run.
     pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
-        // A changed definition that was committed while the statement ran may have made it impure.
+        // The check follows the statement: another session may have committed a changed definition
+        // while the statement ran, and the change may have made the statement impure.
         let impure = run.task.is_impure(&run.prepared);
         self.note_side_effects(run.task, impure);
         let names = &mut self.session.name_resolution;

@@ -19,7 +19,8 @@ use crate::statement::{AttemptError, PreparedStatement, StatementCache, Statemen
 pub(crate) enum PipelineFailure {
     /// Nothing has run. The statements have to run one after the other.
     NotPipelined,
-    /// PostgreSQL refused the switch to the caller, or the sealed claims. Nothing has taken effect.
+    /// PostgreSQL refused to switch to the caller's role, or refused the sealed claims of a member.
+    /// No statement of the pipeline has taken effect.
     RoleRefused(Error),
     /// Any other failure.
     Failed(PipelineError),

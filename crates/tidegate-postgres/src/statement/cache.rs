@@ -100,9 +100,13 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// If the task's role uses the statement often, returns a statement that is prepared for this
-    /// role alone, and whether it is unconfirmed. Such a statement is unconfirmed at first, and is
-    /// then returned only if `allow_unconfirmed` is set. In all other cases returns `prepared`.
+    /// Chooses between `prepared`, which all roles share, and a statement that is prepared for the
+    /// task's role alone. Returns the chosen statement, and whether it is unconfirmed.
+    ///
+    /// The statement for the role alone is chosen if it exists. If it does not exist, and the role
+    /// uses this statement under row level security often, it is created. A created statement is
+    /// unconfirmed, so it is created only if `allow_unconfirmed` is set. In all other cases
+    /// `prepared` is chosen.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
@@ -153,8 +157,9 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Undoes the changes of the current pipeline to the internal commands and to the names to
-    /// close, because the pipeline is not sent.
+    /// Undoes what the current pipeline changed in this cache, because the pipeline is not sent.
+    /// The internal commands that it would have prepared count as not prepared. The statements
+    /// that it would have closed are left for a later pipeline to close.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.internal.remove(text);

@@ -142,8 +142,9 @@ impl Watcher for ResponseInProgress {
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Called when there are no bytes to send. Requests a check if a check is due, and registers
-    /// the task of the connection to be woken for the next check.
+    /// Called when there are no bytes to send. Requests a check of whether the client is still
+    /// connected if [`CHECK_INTERVAL`] has passed since the first call or the previous check.
+    /// Registers the waker of the connection's task for the next check.
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0

@@ -204,7 +204,7 @@ const BUILT_IN_TYPES: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-/// The keywords before a parenthesis that begins no call.
+/// The keywords after which a parenthesis does not begin a function call.
 const BEFORE_PARENTHESIS: &[&str] = &[
     "all", "and", "any", "array", "as", "asymmetric", "between", "both", "case", "cast",
     "coalesce", "distinct", "else", "except", "exists", "extract", "fetch", "for", "from",

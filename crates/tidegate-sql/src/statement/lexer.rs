@@ -224,9 +224,10 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
-    /// Adds to `reread` the bytes that PostgreSQL reads for `beginnings` operators or comments that
-    /// begin here. An encoded plus counts as three bytes although PostgreSQL gets only one, so the
-    /// count is never too low.
+    /// Adds to `reread` the bytes that PostgreSQL reads for the operators and comments that begin
+    /// here. `beginnings` is their number. For each of them PostgreSQL reads the rest of the run.
+    /// An encoded plus counts as three bytes, although PostgreSQL gets one byte. So `reread` may be
+    /// too high, but never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());

@@ -131,8 +131,9 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
-        // Only the call for the base type of a domain reaches this arm: PostgreSQL has no arrays of
-        // arrays, but arrays of a domain whose base type is an array.
+        // `element` is an array only in the recursive call for the base type of a domain.
+        // PostgreSQL has no arrays of arrays. It has arrays of a domain whose base type is an
+        // array.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {

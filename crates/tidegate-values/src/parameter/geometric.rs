@@ -155,9 +155,9 @@ fn point_member(
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// The value of a required member, or an error with the path of the member if it is missing. The
-/// returned value has the path of the enclosing object; callers replace this path in errors of
-/// their own.
+/// The value of a required member. If the member is missing, the error has the path of the member.
+/// The returned value still has the path of the enclosing object. A caller must use the path of the
+/// member instead if it can report an error about the value.
 fn member<'a>(
     value: Value<'a>,
     name: &str,
