@@ -23,13 +23,15 @@ use crate::stored::Stored;
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
-/// messages.
-const CONFIRM_INTERVAL: Duration = Duration::from_secs(10);
+/// messages. The next reader reads these changes first, and the nodes get new changes after them,
+/// so the interval is short.
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(2);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration it asks on another connection, because a walsender that
-/// decodes a large transaction may not answer for a long time.
+/// decodes a large transaction may not answer for a long time. Until there is an answer, it sends
+/// the nodes no positions, so nodes that can reach PostgreSQL soon read the log themselves.
 const POSTGRES_SILENCE: (Duration, Duration) =
-    (Duration::from_secs(1), Duration::from_millis(2500));
+    (Duration::from_millis(500), Duration::from_millis(1500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -67,9 +69,10 @@ struct Reader<'a> {
 enum Contact {
     /// The time of the last message.
     Received(Instant),
-    /// The stream was asked for a position. The time is that of the last message or answer.
+    /// The stream was asked for a position and has sent nothing since. The time is that of the last
+    /// message of the stream, or of the last answer on the other connection.
     Asked(Instant),
-    /// PostgreSQL was asked on another connection.
+    /// PostgreSQL was asked on another connection and has not answered yet.
     AskedAgain,
 }
 
@@ -134,8 +137,9 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         if let Err(error) = outcome {
-            // The next reader begins at an earlier position, and the other nodes need the changes up
-            // to the position that this reader reached.
+            // Before the reader ends, it sends its position to the nodes, and its last changes to
+            // JetStream. The next reader begins at an earlier position. Until it has caught up, a
+            // node that missed changes can read them only from JetStream.
             out.live.push(reader.live.progress());
             reader.store_position(&mut out.kept);
             out.send(database).await;
@@ -187,14 +191,17 @@ impl Reader<'_> {
 
     /// Reports the position to the nodes, and sends to JetStream the changes since the last time.
     fn send_heartbeat(&mut self, out: &mut Outgoing) {
-        out.live.push(self.live.progress());
+        if !matches!(self.contact, Contact::AskedAgain) {
+            out.live.push(self.live.progress());
+        }
         self.kept.flush(&mut out.kept);
         self.confirm_window();
         self.check_contact();
     }
 
-    /// Sends to JetStream the changes since the last time, and the position up to which JetStream
-    /// then has all changes.
+    /// Appends to `kept` the changes that were not sent to JetStream yet. Then appends a message
+    /// with the current position, unless a transaction is open. JetStream then has all changes
+    /// before this position.
     fn store_position(&mut self, kept: &mut Vec<BusMessage>) {
         self.kept.flush(kept);
         // Inside a transaction the last message with changes shows a later place.
