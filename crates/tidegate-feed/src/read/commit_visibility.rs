@@ -76,8 +76,8 @@ pub(crate) async fn wait_for_definition(
 ///
 /// # Errors
 ///
-/// [`LogError::Unavailable`] if the transaction does not become visible in time, or PostgreSQL does
-/// not answer. The next stream then returns the transaction again.
+/// [`LogError::Unavailable`] if the transaction does not become visible in time, or if PostgreSQL
+/// does not respond. The next stream then returns the transaction again.
 pub(crate) async fn wait(catalog: &CatalogReader, transaction: u32) -> Result<(), LogError> {
     let begin = Instant::now();
     let mut pause = PAUSE.0;

@@ -2,7 +2,6 @@
 //! when it breaks.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use crate::decode::decoder::{ChangeDecoder, Decoded};
 use crate::decode::enum_labels;
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
+use crate::read::role_checks::RoleChecks;
 use crate::read::{commit_visibility, lagging};
 use crate::watch::recheck;
 
@@ -102,7 +102,7 @@ async fn read(
         } else {
             EventPosition::default()
         },
-        roles_checked: HashMap::new(),
+        role_checks: RoleChecks::default(),
     };
     if let Err(error) = recapture_all(database).await {
         return error;
@@ -153,9 +153,7 @@ struct LiveReader {
     types: Arc<HashMap<u32, Type>>,
     /// Changes up to this position were already dispatched by the previous stream, and are skipped.
     dispatched: EventPosition,
-    /// The tables for which the roles of subscriptions were already checked in this batch. The
-    /// value is the position of the commit of the newest transaction that the check covers.
-    roles_checked: HashMap<u32, LogPosition>,
+    role_checks: RoleChecks,
 }
 
 impl LiveReader {
@@ -175,8 +173,7 @@ impl LiveReader {
             }
         }
         let mut reached = None;
-        let open = self.decoder.open_commit();
-        self.roles_checked.retain(|_, commit| Some(*commit) == open);
+        self.role_checks.begin_batch(self.decoder.open_commit());
         for message in batch {
             match message {
                 // While a transaction is open, no position may be confirmed. Otherwise the next
@@ -206,17 +203,12 @@ impl LiveReader {
         Ok(())
     }
 
-    /// Checks the roles of the subscriptions to a changed table, once for each batch. One check is
-    /// enough, because all transactions of a batch had committed before the batch arrived. A
-    /// transaction that continues in the next batch had committed too, so the check is not repeated
-    /// for it.
+    /// Checks the roles of the subscriptions to a changed table, if this is necessary.
     async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
-        if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
-            unchecked.insert(commit);
+        if self.role_checks.need_check(relation, commit) {
             recheck::check_roles(&self.database, relation).await;
         }
-        self.roles_checked.insert(relation, commit);
     }
 
     /// Processes a message. Returns the position after the transaction if the message is a commit.

@@ -5,3 +5,4 @@ pub(crate) mod delivery;
 pub(crate) mod lagging;
 pub(crate) mod live;
 pub(crate) mod replay;
+mod role_checks;

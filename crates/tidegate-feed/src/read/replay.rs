@@ -139,8 +139,8 @@ impl Replay {
                 Err(ReplayError::SubscriptionEnded) => return Err(SubscriptionEnded),
                 Err(ReplayError::Failed(error)) => error,
             };
-            // While the live reader has no stream either, no subscription gets changes, so this one
-            // misses nothing by waiting. Therefore such a failure does not count.
+            // A failure counts only while the live reader has a stream. While it has none, no
+            // subscription gets changes, so this one misses nothing by waiting.
             if self.database.stream.is_live() {
                 attempts -= 1;
             }
