@@ -95,10 +95,10 @@ impl RoleMaintenance {
         }
     }
 
-    /// Creates, in a tenant's database, the functions that return claims. Then corrects the stored
-    /// identities that differ from those of `users`, and deletes those of roles that no user has.
-    /// If the database does not allow the functions, logs this once, and logs it again only if the
-    /// functions existed in between.
+    /// Creates, in a tenant's database, the functions that return claims. Then compares the stored
+    /// identities with `users`. Corrects each identity that differs, and deletes the identities of
+    /// roles without a user. If the database does not allow the functions, logs this once. Logs it
+    /// again only if the functions existed in between.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

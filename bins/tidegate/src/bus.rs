@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::{master_key, ports};
 
-/// JetStream keeps changes for the retention window and this margin, so that a client can resume
-/// from a cursor at the start of the window.
+/// The time for which JetStream keeps changes in addition to the retention window. With this
+/// margin, a client can resume from a cursor at the start of the window.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens a bus over which nodes share the changes of `log`; `None` if the settings name no bus.

@@ -40,8 +40,8 @@ const TICK: Duration = Duration::from_millis(400);
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// The number of ticks from one check of a database to the next, if its change marker has changed
-/// and no notification arrives. With a few ticks more, the catalog cache would regard the last
-/// comparison as outdated before the next check, and a request would have to compare the
+/// and no notification arrives. It is lower than the number of ticks after which the catalog cache
+/// regards a comparison as outdated. After that time, a request would have to compare the
 /// definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
@@ -51,10 +51,10 @@ const CONCURRENT_CHECKS: usize = 4;
 /// a minute. The time is not shorter, because the first statement in an unused database costs a
 /// login and a comparison of all definitions.
 const UNUSED_AFTER_TICKS: u32 = 75;
-/// The maximum number of databases that are polled in a tick because the node has no free service
-/// connection to listen to them. The databases that have waited longest come first. The number is
-/// small, because hundreds of databases may have to be polled and each poll may need a login. Five
-/// polls a second take PostgreSQL about a twentieth of a core.
+/// Some databases are polled only because no service connection is free to listen to them. This is
+/// the maximum number of these databases that are polled in one tick. The databases that have
+/// waited longest come first. The number is small, because there may be hundreds of these databases
+/// and each poll may need a login. Five polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database that is watched or in which users have run statements recently.
@@ -177,9 +177,9 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the change markers of the cluster and of databases; `None` if no database is watched
-    /// and no user has a connection, or if the control database does not respond. In the second
-    /// case, the checks that follow report the error.
+    /// Reads the change markers of the cluster and of `databases`. Returns `None` if no database is
+    /// watched and no user has a connection. Also returns `None` if the control database does not
+    /// respond; the checks that follow report this error.
     async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
@@ -336,8 +336,8 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // After a notification, the marker is not recorded, because the check may rely on a
-            // comparison that a request made before the marker was read.
+            // After a notification, the marker is not recorded. The check may rely on an earlier
+            // comparison by a request, which may not have seen all changes up to this marker.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),

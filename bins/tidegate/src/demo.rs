@@ -21,7 +21,7 @@ use crate::signal::StopSignals;
 use crate::{graphiql, logging};
 use folder::Folder;
 
-/// The one name that the demo's tenant, the tenant's owner and the tenant's database have.
+/// The name of the demo's tenant. Its owner and its database have the same name.
 const TENANT: &str = "demo";
 /// The interval between checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -91,7 +91,7 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// Replaces the error that the control database belongs to another master key. The new error
+/// Replaces the error for a control database that belongs to another master key. The new error
 /// suggests `--fresh`, because the demo's data can be created again.
 fn explain_other_key(error: CliError) -> CliError {
     match error {

@@ -53,8 +53,8 @@ pub(crate) async fn open(
     Ok((Some(feed), bus))
 }
 
-/// Whether the feed has left publications or replica identities in a database; `false` if this
-/// cannot be determined.
+/// Whether the feed has left publications or replica identities in a database. `false` if this
+/// cannot be determined, or if the source of change events in the settings is not `logical`.
 pub(crate) async fn has_left_anything(
     service: &Service,
     settings: &Settings,

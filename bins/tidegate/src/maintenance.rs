@@ -19,10 +19,11 @@ use crate::pool::UserPool;
 /// The interval between reads of the ended sessions. It is short enough that every node refuses an
 /// ended session within 5 s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
-/// The interval between checks whether external issuers have changed, because notifications may be
-/// lost.
+/// The interval between checks whether external issuers have changed. The checks are needed,
+/// because notifications may be lost.
 const ISSUERS: Duration = Duration::from_secs(4);
-/// The interval between reads of the signing keys, because notifications may be lost.
+/// The interval between reads of the signing keys. The reads are needed, because notifications may
+/// be lost.
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.
 const METHODS: Duration = Duration::from_mins(1);

@@ -24,9 +24,9 @@ use crate::settings::Settings;
 /// shares of the other nodes. The interval is short enough that a new node has its share within
 /// five seconds.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The number of consecutive exchanges that must have seen the same number of nodes before this
-/// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time,
-/// and need this number of exchanges to see each other.
+/// This node increases its share only after this number of consecutive exchanges with the same
+/// number of nodes. After a restart of PostgreSQL, all nodes reconnect at the same time. They then
+/// need this number of exchanges to see each other.
 const STEADY: u32 = 3;
 
 /// Keeps this node's connections within its share while [`run`](Self::run) is polled.

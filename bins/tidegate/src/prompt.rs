@@ -10,8 +10,8 @@ use crate::cli_error::{CliError, FileContext, Result};
 use crate::terminal::NoEcho;
 
 impl PasswordSource {
-    /// Reads the password from the file, or asks for it twice without echo. `whose` is the name of
-    /// the user, which the question contains.
+    /// Reads the password from the file, or asks for it twice without echo. The question names the
+    /// user `whose`.
     pub(crate) fn read(&self, whose: &str) -> Result<Secret> {
         match self.password_file.as_deref() {
             Some(path) if path == Path::new("-") => first_line(std::io::stdin().lock(), path),

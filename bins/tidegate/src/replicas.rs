@@ -85,8 +85,8 @@ struct ReplicaProbe {
 }
 
 impl ReplicaProbe {
-    /// The replicas, except the server that is the primary now. `replica_urls` may name this server
-    /// too: if each server of the cluster may become the primary, `replica_urls` names all of them.
+    /// The replicas, except the server that is the primary now. If every server of the cluster may
+    /// become the primary, `replica_urls` names all servers, including the present primary.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

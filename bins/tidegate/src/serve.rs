@@ -235,8 +235,8 @@ impl Node {
         let operations = sockets.operations.map(Listener::operations);
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
-        // The feed ends event streams when the node is to stop. They do not end by themselves, and
-        // the node waits for all responses.
+        // When the node is to stop, the feed ends the event streams, because event streams do not
+        // end by themselves and the node waits for all responses.
         let (app, delay) = (self.app.clone(), self.shutdown_delay);
         let stop = async move {
             shutdown::requested(signals, &app, delay).await;
@@ -251,8 +251,8 @@ impl Node {
     }
 }
 
-/// Adds the number of hashed passwords to `/metrics`. Also shows the state of the bus and of the
-/// replicas there and on `/readyz`, if the settings name them.
+/// Adds the number of hashed passwords to `/metrics`. If the settings name a bus or replicas, also
+/// adds their state to `/metrics` and `/readyz`.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,

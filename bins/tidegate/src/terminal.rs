@@ -76,7 +76,7 @@ impl Drop for NoEcho {
 }
 
 /// Installs signal handlers. A handler restores the terminal and ends the process with the exit
-/// code that shells use.
+/// code that shells report for the signal.
 fn restore_echo_on_signal(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
     let mut interruptible = ExitOnSignal::default();
     for kind in [

@@ -159,8 +159,8 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     )))
 }
 
-/// Fails if the control database was created with another master key, because it cannot be used
-/// with this key.
+/// Fails if the control database was created with another master key, because only that key can
+/// decrypt the secrets in the control database.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(CliError::Refused(

@@ -7,11 +7,12 @@ use tidegate_wire::Config;
 use crate::cli::{Cli, Command};
 use crate::settings::{DatabaseUrl, Layers};
 
-/// The number of worker threads of the tokio runtime: the setting `worker_threads`, or else half of
-/// the processors if PostgreSQL runs on this machine, and all processors otherwise.
+/// The number of worker threads of the tokio runtime. The setting `worker_threads` determines it.
+/// The default is half of the processors if PostgreSQL runs on this machine, and all processors
+/// otherwise.
 ///
-/// PostgreSQL needs the other half of the processors. Besides, the fewer threads there are, the
-/// busier each is, and a busy thread need not be woken for each request. Invalid settings are
+/// PostgreSQL needs the other half of the processors. Fewer threads also mean fewer wakeups: each
+/// thread is busier, and a busy thread need not be woken for each request. Invalid settings are
 /// ignored here, because the command reports them.
 pub(crate) fn worker_threads(cli: &Cli, layers: &Layers) -> usize {
     let processors = available_parallelism().map_or(1, usize::from);

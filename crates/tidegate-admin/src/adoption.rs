@@ -1,4 +1,5 @@
-//! Adopts an existing database as that of a tenant, and releases the database of a tenant.
+//! Adopts an existing database, which becomes the database of a tenant. Releases the database of a
+//! tenant.
 
 use std::collections::BTreeSet;
 

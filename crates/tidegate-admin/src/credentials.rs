@@ -50,9 +50,9 @@ fn login_rows() -> String {
 ///
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them. The rows also include the settings of extensions that the role has changed
-/// (at most 32). Such a setting gets the default of the library that declares it, because
-/// PostgreSQL refuses a login with an invalid value. If no library declares the setting, it gets an
-/// empty value. Settings that the role cannot have changed are left out.
+/// (at most 32). Such a setting gets the default of the library that declares it. An empty value
+/// could be invalid, and PostgreSQL refuses a login with an invalid value. If no library declares
+/// the setting, it gets an empty value. Settings that the role cannot have changed are left out.
 ///
 /// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
 /// callers cannot change it, because they cannot run `ALTER ROLE`

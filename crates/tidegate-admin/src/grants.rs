@@ -36,9 +36,9 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, ActingRole)>,
 }
 
-/// The privilege that a grantor gets for a short time, because it has lost the privilege that it
-/// needs to revoke its grant. After the grantor has revoked its grant, this privilege is revoked
-/// from the grantor.
+/// The privilege that is granted to a grantor temporarily. The grantor needs the GRANT OPTION to
+/// revoke its own grant, but no longer has it. After the grantor has revoked its grant, the
+/// temporary grant is revoked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.
@@ -60,7 +60,8 @@ pub(super) struct ObjectGrant {
     /// The role with the privileges; `None` for PUBLIC.
     pub(super) grantee: Option<String>,
     pub(super) privileges: Vec<String>,
-    /// Whether the grantor still has the GRANT OPTION by a grant to itself, not by a membership.
+    /// Whether the GRANT OPTION is still granted to the grantor itself. A GRANT OPTION that it has
+    /// only through a membership does not count.
     pub(super) has_grant_option: bool,
     /// The privilege that can be granted temporarily to the grantor.
     pub(super) temporary: TemporaryGrant,
@@ -125,7 +126,7 @@ impl Edge {
 }
 
 /// A privilege: the kind and the name of its object, and the privilege's name. A grant on a table
-/// and a grant on one of its columns have the same value, because the column is not part of it.
+/// and a grant on one of its columns have the same key, because the column is not part of it.
 type PrivilegeKey<'a> = (&'static str, &'a str, &'a str);
 
 fn kind(name: &str) -> &'static str {

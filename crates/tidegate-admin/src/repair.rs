@@ -93,9 +93,9 @@ fn reason(refused: OpenError) -> Cause {
     }
 }
 
-/// Returns the statements that reset those of the role's own settings that the error message names.
-/// If the message names none of them, the script is empty: the cause is then in the database, for
-/// example an event trigger.
+/// Returns the statements that reset the role's own settings. Settings that the error message does
+/// not name are skipped. If the script is empty, the cause is in the database, for example an event
+/// trigger.
 async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
@@ -120,8 +120,9 @@ async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Resu
     Ok(script)
 }
 
-/// Selects the role's own settings. The columns are whether the setting applies in one database
-/// only, and the text of the setting, `name=value`.
+/// Selects the settings of the role `$1` that apply in the database `$2`. The first column says
+/// whether the setting applies in this database only. The second column is the text of the setting,
+/// `name=value`.
 const SETTINGS: &str = "SELECT s.setdatabase <> 0, c.setting \
      FROM pg_catalog.pg_db_role_setting s \
      CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \

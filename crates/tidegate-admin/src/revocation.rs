@@ -137,8 +137,8 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Adds the statement with which the administrator revokes a grant that the object's owner
-    /// made. If the owner is `heir`, the administrator must be a member of it while the statements
-    /// run.
+    /// made. If the owner is `heir`, the administrator must be a member of `heir` while the
+    /// statements run.
     fn as_administrator(&mut self, grant: &'a ObjectGrant, heir: &str) {
         if grant.grantor.role == heir {
             self.required_memberships.insert(&grant.grantor.role);

@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why neither a tenant's database nor the control database can have this name; `None` if the name
-/// is not reserved.
+/// The reason why a name is reserved; `None` if it is not reserved. A tenant's database cannot have
+/// a reserved name, and neither can the control database.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -129,8 +129,9 @@ pub(super) async fn create(
 }
 
 /// The template of a new database. Usually it is `template0`, because no role can add anything to
-/// it, such as large objects. But before PostgreSQL 15 its schema `public` belongs to a superuser,
-/// and an administrator that is not a superuser could not give it to the owner.
+/// `template0`, such as large objects. Before PostgreSQL 15, the schema `public` of `template0`
+/// belongs to a superuser. An administrator that is not a superuser could not give this schema to
+/// the tenant's owner, and therefore uses `template1`.
 fn template(session: &Session) -> &'static str {
     if session.superuser || version::database_owner_owns_public(session.version) {
         " TEMPLATE template0"
@@ -206,8 +207,8 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
 }
 
 /// Fails if a role must not be dropped. Without `reassign`, the role must not own objects. With
-/// `reassign`, its objects will go to `owner`, so there must be no code among them that would then
-/// run with the owner's privileges. The role must not be used in other databases.
+/// `reassign`, its objects will go to `owner`. They must not contain code that would then run with
+/// the owner's privileges. The role must not be used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),

@@ -112,8 +112,8 @@ impl Admin {
     /// Prepares a role for anonymous callers who share it (`shared` is `true`), or for one user. A
     /// shared role gets a limit on temporary files and loses its authenticator, because its
     /// connections log in as the role itself. The role of one user loses that limit and gets an
-    /// authenticator. The limit does not change if only a superuser may set it, or if an operator
-    /// has set another limit.
+    /// authenticator. The limit does not change if the administrator may not set it, or if an
+    /// operator has set another limit.
     pub async fn set_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_admin_database().await?;
         let role = role.as_str();

@@ -21,7 +21,7 @@ pub struct Batcher {
     place: Place,
     /// The end of the last message with changes, or of the last item that was left out.
     sent: Place,
-    /// The last place outside of a transaction before which nothing waits to be sent.
+    /// The last place at which no transaction is open and no earlier item waits to be sent.
     complete: Place,
     /// The most recent description of each table, by OID, as a message of pgoutput.
     relations: HashMap<u32, Bytes>,
@@ -173,7 +173,8 @@ impl Batcher {
     }
 
     /// Ends the current message if a transaction ends in it. Otherwise its items wait for further
-    /// items of their transaction, because PostgreSQL sends each item separately.
+    /// items of their transaction. Without this wait, each item could become a message of its own,
+    /// because PostgreSQL sends each item separately.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
         if self.end.is_some() {
             self.flush(out);

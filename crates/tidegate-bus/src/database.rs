@@ -54,7 +54,7 @@ pub(crate) struct Database {
     pub(crate) subject: String,
     /// Passes the messages of the reader to this node's streams.
     pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
-    /// How far the reader has read; `None` before its first message with a position.
+    /// How far the reader has read; `None` before its first message with a position and a lineage.
     head: watch::Sender<Option<Head>>,
     /// The time of the last message of a reader.
     last_message: Mutex<Instant>,
@@ -133,7 +133,8 @@ impl Database {
         None
     }
 
-    /// How far the reader has read according to its last message; `None` before the first message.
+    /// How far the reader has read according to its messages; `None` before its first message with
+    /// a position and a lineage.
     pub(crate) fn last_head(&self) -> Option<Head> {
         self.head.borrow().clone()
     }
@@ -150,8 +151,8 @@ impl Database {
                     complete: same.complete.max(message.to.lsn),
                     lineage: same.lineage,
                 }),
-                // The head of another log needs its lineage, which only a message without changes
-                // contains.
+                // For another log, a new head is created. It needs the lineage of this log. Only a
+                // message without changes contains the lineage.
                 None if message.items.is_empty() && !message.to.is_open() => Some(Head {
                     lineage: message.lineage(),
                     complete: message.to.lsn,

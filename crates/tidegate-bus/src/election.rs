@@ -103,7 +103,7 @@ async fn wait_for_silence(database: &Database) -> bool {
     }
 }
 
-/// Marks this node as the reader of a database until it is dropped.
+/// Marks this node as the reader of a database until this value is dropped.
 struct Role<'a>(&'a Database);
 
 impl<'a> Role<'a> {

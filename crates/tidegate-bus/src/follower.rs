@@ -88,9 +88,9 @@ impl Follower {
         Ok(offered)
     }
 
-    /// Processes the next message after [`place`](Self::place) that JetStream keeps. `message` is
-    /// `None` if JetStream has no such message. If it is `None`, or if changes before it are
-    /// missing, the node must read the log itself.
+    /// Processes a message from JetStream: the next one after [`place`](Self::place). `message` is
+    /// `None` if JetStream has no such message. The node must then read the log itself. It must
+    /// also do so if changes before `message` are missing.
     ///
     /// # Errors
     ///
@@ -119,7 +119,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes the node read the log itself, until a live message leaves no gap.
+    /// Makes the node read the log itself, until a live message starts at or before the node's
+    /// place.
     pub fn read_own_stream(&mut self) {
         self.source = Source::Slot;
         self.waiting = None;

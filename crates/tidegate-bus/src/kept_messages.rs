@@ -17,7 +17,7 @@ use crate::seal::SealedKind;
 /// sends changes to JetStream.
 const ATTEMPTS: (usize, Duration) = (20, Duration::from_millis(20));
 
-/// The progress of a stream in the messages of a database that JetStream keeps.
+/// How far a stream has read the messages that JetStream keeps for a database.
 #[derive(Debug, Default)]
 pub(crate) struct KeptMessages {
     /// The sequence number after the last message that was read; `None` before the first.
@@ -26,8 +26,8 @@ pub(crate) struct KeptMessages {
 
 impl KeptMessages {
     /// Returns the next message if it starts at `place` or earlier, or belongs to another log than
-    /// `identity`. Returns `None` if JetStream lacks this message: it has a later one, or has no
-    /// message after several requests.
+    /// `identity`. Returns `None` if the next message starts later, or if JetStream still has no
+    /// next message after several requests.
     ///
     /// # Errors
     ///

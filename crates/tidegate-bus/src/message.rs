@@ -10,10 +10,12 @@ use crate::place::{Malformed, Place};
 pub struct BusMessage {
     /// The log, with its timeline.
     pub identity: LogIdentity,
-    /// The place at which the reader's previous message with changes on the same subject ended, or
-    /// the place after a change that the reader left out because of its size.
+    /// The end of the reader's previous message with changes on the same subject, or of a later
+    /// change that the reader left out because of its size. A message without changes may start
+    /// earlier.
     pub from: Place,
-    /// The place after the last item.
+    /// The place after the last item. In a message without items, a place that the reader has
+    /// reached.
     pub to: Place,
     /// The descriptions, valid at `from`, of the tables that the items change but do not describe.
     pub relations: Vec<Bytes>,

@@ -77,7 +77,8 @@ pub enum MessageKind {
     Relation(u32),
     /// The description of a type. No node needs it.
     Type,
-    /// A change of the tables with these OIDs, or another message of the transaction, without OIDs.
+    /// A change of the tables with these OIDs. For any other message of the transaction, the list
+    /// of OIDs is empty.
     Change(Vec<u32>),
 }
 

@@ -17,23 +17,25 @@ use crate::seal::SealedKind;
 use crate::stored::Stored;
 
 /// The interval at which the reader reports its position, and sends to JetStream the changes since
-/// the last time. A message to JetStream costs three NATS servers more than the changes in it, so
-/// it contains the changes of many transactions. A node that misses a live message asks the reader,
-/// which then sends the changes to JetStream immediately.
+/// the last time. Three NATS servers store each message to JetStream. For them, the message costs
+/// more than the changes in it. Therefore one message contains the changes of many transactions. If
+/// a node misses a live message, it asks the reader. The reader then sends the changes to JetStream
+/// immediately.
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
-/// messages. The next reader reads these changes first, and the nodes get new changes after them,
-/// so the interval is short.
+/// messages. The interval is short, because the next reader first reads these changes again. The
+/// nodes get new changes only after them.
 const CONFIRM_INTERVAL: Duration = Duration::from_secs(2);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
-/// position. After the second duration it asks on another connection, because a walsender that
-/// decodes a large transaction may not answer for a long time. Until there is an answer, it sends
-/// the nodes no positions, so nodes that can reach PostgreSQL soon read the log themselves.
+/// position. After the second duration, the reader asks on another connection, because a walsender
+/// that decodes a large transaction may not answer for a long time. While the reader waits for the
+/// answer on the other connection, it sends no positions to the nodes. Nodes that can reach
+/// PostgreSQL then soon read the log themselves.
 const POSTGRES_SILENCE: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_millis(1500));
-/// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
-/// PostgreSQL ends, because the other nodes wait for it.
+/// How long PostgreSQL may take to answer on the other connection. After this time the reader ends,
+/// because the other nodes wait for it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
@@ -50,8 +52,8 @@ struct Reader<'a> {
     kept: Batcher,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
-    /// Whether a node has asked for the reader's position. It is sent when the stream has reported
-    /// one.
+    /// Whether a node waits for the reader's position. The reader sends its position as soon as the
+    /// stream has reported one.
     owes_progress: bool,
     /// The position before which every change was read.
     complete: LogPosition,
@@ -65,7 +67,7 @@ struct Reader<'a> {
     answered: mpsc::Sender<bool>,
 }
 
-/// When PostgreSQL last sent a message, or how it was last asked for one if it is silent.
+/// Whether PostgreSQL sends messages. If it is silent, how the reader last asked it for a message.
 enum Contact {
     /// The time of the last message.
     Received(Instant),
@@ -125,8 +127,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             _ = heartbeat.tick() => reader.send_heartbeat(&mut out),
             _ = confirm.tick() => {
                 // Messages that were sent while NATS could not be reached are missing in JetStream.
-                // JetStream counts as broken until it has a later message. Therefore such a message
-                // is sent even if there are no further changes.
+                // JetStream counts as broken until it has a later message. Therefore the reader
+                // sends a message even if there are no further changes.
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.check_stored();
                 if needs_kept {
@@ -138,8 +140,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         }
         if let Err(error) = outcome {
             // Before the reader ends, it sends its position to the nodes, and its last changes to
-            // JetStream. The next reader begins at an earlier position. Until it has caught up, a
-            // node that missed changes can read them only from JetStream.
+            // JetStream. The next reader begins at an earlier position. Until the next reader has
+            // caught up, a node that missed changes reads them from JetStream.
             out.live.push(reader.live.progress());
             reader.store_position(&mut out.kept);
             out.send(database).await;
@@ -204,7 +206,8 @@ impl Reader<'_> {
     /// before this position.
     fn store_position(&mut self, kept: &mut Vec<BusMessage>) {
         self.kept.flush(kept);
-        // Inside a transaction the last message with changes shows a later place.
+        // Inside a transaction, `progress` would report the position before the transaction. The
+        // last message with changes reports a later place.
         if !self.kept.place().is_open() {
             kept.push(self.kept.progress());
         }

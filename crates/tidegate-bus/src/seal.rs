@@ -37,8 +37,8 @@ pub enum SealedKind {
 ///
 /// Each session has a key of its own for each database. The key is derived by HKDF-SHA256 (RFC
 /// 5869): the salt is the session, and the info contains the name of the database. A session
-/// numbers its messages and uses the number as the nonce. It never repeats a nonce, so the number
-/// of messages is not limited as it would be with random nonces (RFC 8439, section 2.8).
+/// numbers its messages and uses the number as the nonce, so a nonce is never repeated. Random
+/// nonces could repeat, which would limit the number of messages (RFC 8439, section 2.8).
 pub struct Seal {
     /// The key of the bus, which is derived from the master key.
     bus_key: Zeroizing<[u8; 32]>,

@@ -115,8 +115,8 @@ struct Worker {
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
-    /// Whether JetStream was searched for the missing changes. It also counts as searched if it
-    /// cannot answer because of a problem of the bus.
+    /// Whether JetStream was searched for the missing changes. Also true if the search failed while
+    /// the bus had a problem.
     store_searched: bool,
     wanted: Arc<Notify>,
 }
@@ -188,8 +188,8 @@ impl Worker {
         let (identity, place) = (self.follower.identity(), self.follower.place());
         let message = self.kept.next(database, identity, place).await;
         // A failed request does not count as a search, because JetStream may answer as soon as it
-        // has a leader. If the bus has a problem it does count, because JetStream may then fail to
-        // answer for a long time.
+        // has a leader. While the bus has a problem, a failed request counts as a search, because
+        // JetStream may not answer for a long time.
         self.store_searched = message.is_ok() || database.shared.problem.lock().is_some();
         let message = message.ok().flatten();
         if message.is_some() {

@@ -91,8 +91,8 @@ impl CaptureSession {
         Ok(Self::new(logins, database, client))
     }
 
-    /// Opens a session of the administrator for reading changes. The session stays open for a long
-    /// time, so it needs no permit of [`Config::sessions`].
+    /// Opens a session of the administrator for reading changes. The session takes no permit of
+    /// [`Config::sessions`], because it would hold the permit for a long time.
     pub(crate) async fn reader(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
         let opened = tidegate_service::open_stream(&logins.admin, database).await;
         let role = &logins.admin.admin_role;
@@ -115,8 +115,8 @@ impl CaptureSession {
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
         // A stream reaches only positions that are flushed. With `synchronous_commit = off`, the
-        // commit of this transaction might be flushed late, and a stream would wait long for its
-        // position.
+        // commit of this transaction might be flushed late, and a stream would reach the position
+        // of the commit late.
         let timeout = self.lock_timeout.as_millis();
         let begun = self
             .run(&format!(

@@ -11,8 +11,8 @@ use crate::error;
 /// The shortest and the longest pause between two checks whether the transactions are open.
 const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// Waits for the end of all transactions of this database that have an id when the function is
-/// called.
+/// Waits for the end of all transactions of this database that have a transaction id at the time of
+/// the call.
 ///
 /// A transaction that gets its id after the call sees what was committed before the call, such as a
 /// new publication. PostgreSQL may decode the writes of an older transaction as if the publication

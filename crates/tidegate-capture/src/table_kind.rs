@@ -6,7 +6,7 @@ use tidegate_changelog::{LogError, LogResult};
 ///
 /// # Errors
 ///
-/// [`LogError::Unsupported`] unless the relation is a permanent table and not a partition.
+/// [`LogError::Unsupported`] if the relation is not a permanent table, or is a partition.
 pub(crate) fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
     let what = match (kind, persistence) {
         ("r" | "p", "p") if partition => "a partition (subscribe to the partitioned table)",

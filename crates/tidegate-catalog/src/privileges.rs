@@ -133,7 +133,7 @@ struct Role {
     gives: Vec<String>,
     /// Privileges on single columns that the role does not have on the whole table.
     columns: Vec<ColumnPrivilege>,
-    /// The grants from which the privileges come, except those by the role itself.
+    /// The grants from which the privileges come, except grants that the role made itself.
     grants: Vec<TableGrant>,
 }
 

@@ -51,12 +51,13 @@ pub trait ChangeLog: Send + Sync {
     /// Returns after the end of all transactions that began before the table was captured.
     async fn capture(&self, database: &DatabaseName, demand: &Demand) -> LogResult<Captured>;
 
-    /// Checks whether a partition that has rows of a captured table was attached, detached, dropped
-    /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
-    /// position after the last such change; `None` if there was none.
+    /// Checks whether a captured table may have gained or lost rows because a partition was
+    /// attached, detached, dropped, truncated or rewritten. No stream reports such a change.
+    /// Returns a position after the last such change; `None` if there was none.
     ///
-    /// `truncations` has the lower 32 bits of the ids of transactions. The stream has already
-    /// reported that these transactions truncated the whole table.
+    /// `truncations` has the lower 32 bits of the ids of transactions that truncated the whole
+    /// table. The stream has already reported these truncations, so they do not count as changes of
+    /// partitions.
     async fn partitions(
         &self,
         database: &DatabaseName,
@@ -78,11 +79,11 @@ pub trait ChangeLog: Send + Sync {
     ///   otherwise `true`
     ///
     /// A mark identifies an object by which the table is captured, such as its entry in a
-    /// publication. As long as one of the marks remains, no change was missed.
+    /// publication. If two results have a mark in common, no such change was missed in between.
     fn health_query(&self) -> &'static str;
 
-    /// Ends the capture of all tables except `kept` (OIDs), and restores properties of the released
-    /// tables that the capture had changed.
+    /// Ends the capture of all tables except `kept` (OIDs). If the capture changed properties of a
+    /// released table, restores them.
     async fn release(&self, database: &DatabaseName, kept: &[u32]) -> LogResult<()>;
 
     /// Moves the start of the retention window to `keep`, the oldest position that is still needed,

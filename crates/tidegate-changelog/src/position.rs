@@ -35,8 +35,8 @@ pub struct LogIdentity(pub u32);
 pub struct Lineage {
     /// The log.
     pub log: LogIdentity,
-    /// The logs that this log continues. Each has the position up to which it has the same contents
-    /// as this log.
+    /// The logs that this log continues, each with the position up to which both logs have the same
+    /// contents.
     pub ancestors: Vec<(LogIdentity, LogPosition)>,
 }
 

@@ -12,9 +12,9 @@ use crate::position::LogPosition;
 /// A change log that one process at a time can read for all others.
 #[async_trait]
 pub trait SharedLog: ChangeLog {
-    /// Opens the stream of the only reader. The stream starts at the earliest position from which
-    /// the log is kept. The log need not keep changes that the reader has confirmed. Returns `None`
-    /// while another process has the stream open.
+    /// Opens the stream of the only reader. The stream starts at the earliest position in the
+    /// retention window. Changes that the reader has confirmed need not stay in the log. Returns
+    /// `None` while another process has the stream open.
     ///
     /// # Errors
     ///

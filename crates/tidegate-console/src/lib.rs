@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-/// The text in the page that [`page`] replaces by the path prefix of the service.
+/// The placeholder in the HTML. [`page`] replaces it with the path prefix of the service.
 const BASE: &str = "{{base}}";
 
 const PAGE: &str = include_str!("../dist/index.html");

@@ -151,7 +151,7 @@ fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
 }
 
 /// Replaces attributes that the content security policy forbids, and makes scrolling elements
-/// focusable by keyboard. Text is escaped, so it cannot contain these tags.
+/// focusable by keyboard. The string replacements affect only tags, because text is escaped.
 fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")

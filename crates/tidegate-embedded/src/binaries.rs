@@ -145,8 +145,8 @@ impl Binaries {
         self.dir.join(name)
     }
 
-    /// Checks the programs in `dir` and reads their version. The error says what the directory
-    /// lacks.
+    /// Checks the programs in `dir` and reads their version. The error is the reason why the
+    /// directory is not usable.
     fn probe(dir: &Path) -> Result<Self, String> {
         for name in PROGRAMS {
             if !is_executable(&dir.join(name)) {
@@ -174,7 +174,7 @@ fn package_folders() -> impl Iterator<Item = PathBuf> {
         .map(PathBuf::from)
 }
 
-/// The directory of programs that the first `pg_config` on the search path prints.
+/// The output of `pg_config --bindir`, for the first `pg_config` on the search path.
 fn configured_folder(on_path: &[PathBuf]) -> Option<PathBuf> {
     let program = on_path
         .iter()
@@ -214,9 +214,9 @@ mod tests {
     /// A directory with fake servers. It is removed on drop.
     struct FakeServers {
         root: PathBuf,
-        /// Keeps other tests of this module from starting child processes. Between fork and exec, a
-        /// child holds the descriptor of a program that is being written, and the program cannot be
-        /// run (ETXTBSY).
+        /// Keeps other tests of this module from starting child processes. If a child is forked
+        /// while a program is being written, it holds the open file until its exec. Until then the
+        /// program cannot be run (ETXTBSY).
         _alone: MutexGuard<'static, ()>,
     }
 

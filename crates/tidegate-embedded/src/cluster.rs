@@ -274,7 +274,8 @@ fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
 }
 
 impl Inner {
-    /// The mode of a normal shutdown. The data of a temporary cluster need not be written to disk.
+    /// The mode of a normal shutdown. A temporary cluster is shut down immediately, because its
+    /// data need not be written to disk.
     fn default_shutdown(&self) -> Shutdown {
         if self.server.directory.is_temporary() {
             Shutdown::Immediate

@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a private PostgreSQL could not be created, started or stopped.
 ///
-/// The texts of errors that are caused by the machine or the settings say what to change.
+/// If the machine or the settings are the cause of an error, its text says what to change.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine has no server binaries of a supported version.

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// The lowest port that may be chosen. [`COUNT`] is the number of such ports. They are below the
-/// ephemeral ports of Linux and macOS, so that no outgoing connection gets the port while
-/// PostgreSQL restarts.
+/// The first of the [`COUNT`] ports from which one is chosen. All of them are below the ephemeral
+/// ports of Linux and macOS, so that no outgoing connection gets the chosen port while PostgreSQL
+/// restarts.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 const ATTEMPTS: usize = 64;

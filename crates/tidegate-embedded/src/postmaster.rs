@@ -76,8 +76,8 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server. Whenever `timeout` has passed without success, uses the next faster mode,
-    /// and finally kills the process.
+    /// Stops the server. If it has not stopped within `timeout`, uses the next faster mode. If the
+    /// last mode fails too, kills the process.
     pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, timeout: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],

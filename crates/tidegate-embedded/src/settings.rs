@@ -30,8 +30,8 @@ pub struct Settings {
     pub port: Option<u16>,
     /// The directory of `postgres`, `initdb` and `pg_ctl`; `None` to search for one.
     pub bin_dir: Option<PathBuf>,
-    /// The directory of a server, such as a downloaded server, that is used if no server is
-    /// installed.
+    /// The directory of the server to use if no installed server is found, such as a downloaded
+    /// server.
     pub fallback_dir: Option<PathBuf>,
     /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`;
     /// with `None`, only the usual directories of packages and `fallback_dir` are searched.

@@ -1,8 +1,8 @@
-//! A small shell process that stops PostgreSQL and removes its temporary directory if this process
-//! ends without doing both.
+//! A small shell process that cleans up after this process. If this process ends before it has
+//! stopped PostgreSQL and removed the temporary directory, the shell process does both.
 //!
-//! There are two cases in which `Drop` does not run: this process is killed, or the cluster is in a
-//! `static`.
+//! This is needed in two cases in which `Drop` does not run: this process is killed, or the cluster
+//! is in a `static`.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;

@@ -113,7 +113,7 @@ macro_rules! are_visible {
     };
 }
 
-/// The value of `are_visible!`, for texts that are composed at run time.
+/// The value of `are_visible!`, for statements that are composed at run time.
 pub(crate) const ARE_VISIBLE: &str = are_visible!();
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
@@ -197,8 +197,8 @@ pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> S
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Collects rows of text values. A text has the same bytes in PostgreSQL's text format and binary
-/// format, so it needs no decoding.
+/// Collects rows of text values. A value of type `text` has the same bytes in PostgreSQL's text
+/// format and binary format, so it needs no decoding.
 #[derive(Default)]
 pub(crate) struct TextRows(pub(crate) Vec<TextRow>);
 

@@ -19,8 +19,8 @@ pub(crate) struct FeedMetrics {
     pub(crate) resyncs: AtomicU64,
     /// How many connections were closed because their clients did not read.
     pub(crate) slow_consumers: AtomicU64,
-    /// Positions at which the change log was observed to end, and which the stream has not reached
-    /// yet. Each has the time of the observation.
+    /// The observed ends of the change log that the stream has not reached yet, each with the time
+    /// of the observation.
     ends: Mutex<VecDeque<(Instant, LogPosition)>>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct StreamLag {
     /// The distance from the position of the stream to the most recently observed end of the log.
     pub(crate) bytes: u64,
     /// The time since the first observation of an end that the stream has not reached; zero if the
-    /// stream has reached all of them.
+    /// stream has reached every observed end.
     pub(crate) time: Duration,
 }
 

@@ -86,7 +86,7 @@ mod tests {
         let settings = FeedSettings::default();
         assert_eq!(settings.retention_window, Duration::from_mins(5));
         // The longest time from the revocation of a privilege to the end of the affected
-        // subscriptions, even if PostgreSQL does not answer.
+        // subscriptions, even if PostgreSQL does not respond.
         let longest = settings.recheck_interval + settings.max_unchecked;
         assert!(longest <= Duration::from_secs(30));
     }

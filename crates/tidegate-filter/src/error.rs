@@ -44,8 +44,8 @@ pub enum Error {
         place: String,
         /// The column's type.
         r#type: String,
-        /// The operators that the column's type has, and the members of its values if they are
-        /// objects.
+        /// The operators of the column's type. If a value of the type can be an object, also the
+        /// members of this object.
         expected: String,
     },
     /// An object that must have operators is empty, or a composite value lacks an attribute.
@@ -53,8 +53,8 @@ pub enum Error {
     IncompleteObject {
         /// The path of the object.
         place: String,
-        /// The operators that the column's type has, and the members of its values if they are
-        /// objects.
+        /// The operators of the column's type. If a value of the type can be an object, also the
+        /// members of this object.
         expected: String,
     },
     /// An object has two members of the same name.
@@ -124,8 +124,8 @@ impl Error {
         }
     }
 
-    /// The message of the error without the path, for [`Error::Condition`], which has a position in
-    /// the text instead.
+    /// The `problem` of an [`Error::Condition`] for this error. An invalid value or operator is
+    /// described without its path, because [`Error::Condition`] has a position in the text instead.
     pub(crate) fn without_place(&self) -> String {
         match self {
             Self::WrongKind {

@@ -32,8 +32,9 @@ pub struct Comparison {
     /// one element; for [`Operator::IsNull`] and [`Operator::IsNotNull`] it is `Parameter::Null`.
     /// No other operand is NULL, except in a filter [without values](Filter::without_values).
     pub value: Parameter,
-    /// Whether the value is an unquoted number of a condition text, or a list of them, for which
-    /// PostgreSQL chooses a type by the digits and not by the column.
+    /// Whether the value is compared as another numeric type than the column's. This is so for some
+    /// unquoted numbers of a condition text, and for lists with such numbers, because PostgreSQL
+    /// chooses the type of an unquoted number by its digits and not by the column.
     pub number: bool,
     /// The path of the value in the request, such as `where.and[1].price.gt`.
     pub place: Box<str>,

@@ -74,8 +74,8 @@ impl Comparison {
         }
     }
 
-    /// Whether the comparison has exactly one parameter, and its SQL is the same for all values of
-    /// one JSON kind, except null and the empty list.
+    /// Whether the comparison has exactly one parameter, and the same SQL for all values of one
+    /// JSON kind. Null and the empty list are exceptions, which need other SQL.
     pub fn is_uniform(&self, relation: &Relation) -> bool {
         let same = match TypeClass::of(&relation.column(self.column).r#type) {
             TypeClass::Boolean

@@ -6,7 +6,8 @@ use tidegate_values::{Type, TypeField as Field, TypeKind, base_type, is_spatial}
 use crate::operator::Operator;
 
 /// A class of types that accept the same kinds of JSON values. The class determines which operators
-/// a filter may use on a column. A type has only those of them that PostgreSQL defines for it.
+/// a filter may use on a column. An operator that PostgreSQL does not define for the column's type
+/// is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeClass {
     Boolean,
@@ -140,8 +141,8 @@ impl TypeClass {
     }
 }
 
-/// The catalog's entry on how values of a type can be compared. `None` for built-in types, and if
-/// the catalog has no entry for the type.
+/// The catalog's entry on how values of a type can be compared. `None` if there is no entry, as for
+/// all built-in types.
 fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
     let mut all = column.comparisons.iter();
     all.find(|known| known.r#type == r#type.oid())
@@ -250,8 +251,8 @@ pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
 }
 
 /// The type to which PostgreSQL converts both operands to compare a column with an unquoted number
-/// (PostgreSQL, "Operators", type resolution). For an integer column, this is so only if the number
-/// is not a value of the column's type.
+/// (PostgreSQL, "Operators", type resolution). An integer column is converted only if the number is
+/// not a value of the column's type.
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,

@@ -86,8 +86,8 @@ impl ExecutionFailure {
     /// The failure for an error of `tidegate-sql`. `root` is the root field whose statement failed;
     /// `None` if the whole operation failed.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, context: &Context<'_>) -> Self {
-        // A value does not match the cached type of its column, which may have changed. The
-        // executor has cleared its cache of types, so the next attempt loads them again.
+        // A value does not match the cached type of its column. The type may have changed. The
+        // executor has cleared its cache of types, so the next attempt loads the types again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -287,9 +287,10 @@ impl Request<'_> {
         Ok(response)
     }
 
-    /// Makes root fields of a query null. After the deadline, these are the fields that were not
-    /// read, or all fields if the results are incomplete. If a field failed and all others were
-    /// read, it is the failed field. Returns any other failure as the error.
+    /// Makes root fields of a query null, if no further attempt is needed then. If the deadline
+    /// passed, the root fields that were not read become null, or all root fields if the results
+    /// are incomplete. If one root field failed and all others were read, the failed field becomes
+    /// null. Any other failure is returned as the error.
     fn recover(
         &self,
         failure: ExecutionFailure,

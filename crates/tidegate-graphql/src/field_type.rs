@@ -40,20 +40,19 @@ pub(crate) struct ValueMember {
     pub not_null: bool,
 }
 
-/// The content of a field of a [`ValueObject`].
+/// The content of a field of a [`ValueObject`]. Unless the content is [`MemberContent::Whole`], the
+/// JSON form of the enclosing object has a member with the name of the field, and the value of this
+/// member is the value of the field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar of the type with this name. In the JSON form of the enclosing object, it is the
-    /// member with the name of the field.
+    /// A scalar of the type with this name.
     Scalar(&'static str),
-    /// An object of this type. In the JSON form of the enclosing object, it is the member with the
-    /// name of the field.
+    /// An object of this type.
     Object(&'static ValueObject),
-    /// A list of objects of this type. In the JSON form of the enclosing object, it is the member
-    /// with the name of the field.
+    /// A list of objects of this type.
     List(&'static ValueObject),
-    /// A list of objects of this type. It is the JSON form of the enclosing object itself, which is
-    /// an array, as for a polygon.
+    /// A list of objects of this type. The JSON form of the enclosing object, such as a polygon, is
+    /// not an object but this list.
     Whole(&'static ValueObject),
 }
 
@@ -251,8 +250,8 @@ impl FieldType {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a value of the column that is not NULL in SQL may be the JSON value `null`, so that
-    /// the field can be null although the column is NOT NULL.
+    /// Whether the column may contain the JSON value `null`, which is not NULL in SQL. If so, the
+    /// field can be null even if the column is NOT NULL.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)

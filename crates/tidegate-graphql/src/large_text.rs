@@ -15,8 +15,8 @@ const WHOLE: usize = 1 << 20;
 /// The size in bytes of a chunk of a larger text. It is large enough that there are few task
 /// switches, and small enough to be held in memory for a slow reader.
 const CHUNK: usize = 64 << 10;
-/// The additional capacity of a chunk in bytes, because a chunk ends only when [`CHUNK`] is reached
-/// or exceeded.
+/// The additional capacity in bytes of the buffer of a chunk. The last step that writes to a chunk
+/// may exceed [`CHUNK`].
 const OVER: usize = 1 << 10;
 
 /// A text that can be large.

@@ -31,8 +31,9 @@ pub enum Requests<'a> {
 ///
 /// # Errors
 ///
-/// `BAD_USER_INPUT` if the body is not JSON, if it is neither an array nor a valid request, and if
-/// an array is empty or too long. An invalid request in an array is not an error of the body.
+/// `BAD_USER_INPUT` if the body is not JSON, if it is neither an array nor a valid request, or if
+/// it is an array that is empty or too long. An invalid request in an array is not an error of the
+/// body.
 pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
     let unreadable = |error: serde_json::Error| {
         Error::input(format!(

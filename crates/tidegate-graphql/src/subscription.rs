@@ -123,8 +123,8 @@ impl Api {
                         "`{}` is a virtual generated column, which the log does not hold",
                         column.field
                     )),
-                    // Whether the change log has stored generated columns depends on the version of
-                    // PostgreSQL. The feed checks this.
+                    // The feed checks stored generated columns, because the version of PostgreSQL
+                    // decides whether the change log contains them.
                     Some(Generated::Stored) | None => Ok(()),
                 }
             }

@@ -20,8 +20,8 @@ const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
 /// The largest number of tenants whose requests are recorded. When this number is reached, tenants
-/// without requests in the last [`SECONDS`] seconds are removed to make room for another tenant. If
-/// none can be removed, the requests of the other tenant are not recorded.
+/// without requests in the last [`SECONDS`] seconds are removed to make room for a new tenant. If
+/// no tenant can be removed, the requests of the new tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.
@@ -152,8 +152,8 @@ impl TenantActivity {
         }
     }
 
-    /// Sets the counts of the seconds after `last`, up to `second`, to 0, because their elements of
-    /// `counts` were used for seconds that are no longer in the window.
+    /// Moves the window forward to `second`. The elements of `counts` for the new seconds still
+    /// hold the counts of seconds that have left the window, so they are set to 0.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {

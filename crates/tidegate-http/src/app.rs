@@ -137,9 +137,9 @@ impl App {
         self.0.external_issuers.as_ref()
     }
 
-    /// The reason why the keys of an external issuer could not be loaded, if
-    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem) reports one;
-    /// otherwise `None`.
+    /// The reason why this node could not load the keys of an external issuer; `None` if there is
+    /// no failure. See
+    /// [`IssuerRegistry::problem`](tidegate_issuers::IssuerRegistry::problem).
     pub fn issuer_problem(&self, record: &IssuerRecord) -> Option<String> {
         let tokens = self.0.external_tokens.as_ref()?;
         tokens.issuers().problem(record)
@@ -204,7 +204,8 @@ impl App {
         &self.0.origins
     }
 
-    /// The database for anonymous requests that name none; `None` if they are refused.
+    /// The database for anonymous requests that name no database; `None` if such requests are
+    /// refused.
     pub fn anonymous_database(&self) -> Option<&DatabaseName> {
         self.0.anonymous_database.as_ref()
     }

@@ -22,8 +22,8 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub struct Caller {
     /// The database and role that the caller's statements run as.
     pub principal: Principal,
-    /// Whether the request had no token, or its token is ignored, because the path names the
-    /// database. If so, errors about privileges say that a token is required.
+    /// Whether the caller is anonymous: the request had no token, or the path names the database
+    /// and a token is ignored. If so, errors about privileges say that a token is required.
     pub anonymous: bool,
     /// The scopes of the caller's token. They are unrestricted for a caller without a token.
     pub scopes: Scopes,
@@ -105,8 +105,8 @@ pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<
 ///
 /// # Errors
 ///
-/// 400 if the request has the header more than once, because a proxy may have checked a header that
-/// this service would not use.
+/// 400 if the request has the header more than once. A proxy may have checked only one of the
+/// headers, and this service might use another one.
 pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut names = headers.get_all(DATABASE).iter();
     match (names.next(), names.next()) {
@@ -234,13 +234,13 @@ fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
 }
 
 /// The user with this token. The scopes of the token are not checked. `database` returns the
-/// database that the request names; it is called only for a token that this service has not issued.
+/// database that the request names. It is called only for a token that this service has not issued.
 ///
 /// # Errors
 ///
 /// 401 if the token is invalid; 403 if a token of an external issuer names no user or group of the
-/// tenant; 503 if the store is down and needed for the token, or if the keys of an external issuer
-/// cannot be loaded. Also the error of `database`.
+/// tenant; 503 if the check needs the store and the store is down, or if the keys of an external
+/// issuer cannot be loaded; the error of `database` if it fails.
 pub async fn by_token<'a>(
     app: &App,
     token: &str,
@@ -285,8 +285,9 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
 ///
 /// # Errors
 ///
-/// 401 if the token has expired, its session has ended, or its external issuer is no longer
-/// accepted; for a token of an external issuer also as [`by_token`].
+/// 401 if the token has expired, or its session has ended. For a token of an external issuer, the
+/// errors are those of [`by_token`], and 401 if the issuer is no longer accepted, or if the token
+/// names another role or, for a member of a group, other claims than before.
 pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
     if let (Some(user), Some(external)) = (&user.external, app.external_tokens()) {
         return external.recheck(app.issuer(), user).await;
@@ -338,7 +339,12 @@ fn store_failure(error: StoreError) -> ApiError {
 }
 
 /// The bearer token of a request (RFC 6750, section 2.1); `None` without the header
-/// `Authorization`. 401 if the header has anything but a bearer token.
+/// `Authorization`.
+///
+/// # Errors
+///
+/// 401 if the request has the header more than once, or if the header does not contain a
+/// bearer token.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {

@@ -40,7 +40,7 @@ impl<B> Call<'_, B> {
         Context::new(self.head, self.subject)
     }
 
-    /// The address of the client, also if the request came through proxies.
+    /// The address of the client, even if the request came through trusted proxies.
     pub fn client_address(&self) -> IpAddr {
         forwarded::client_address(self.peer, &self.head.headers, self.app.trusted_proxies())
     }

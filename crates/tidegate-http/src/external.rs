@@ -24,7 +24,8 @@ use identity::Identities;
 pub(crate) use identity::ExternalUser;
 
 /// The maximum size of all cached tokens together in bytes. Each token counts twice, because the
-/// cache holds two copies. The claims of the tokens take about three times this size in addition.
+/// cache holds two copies. The claims of the tokens are not counted. They take about three times
+/// this size in addition.
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
@@ -64,8 +65,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the issuer of this token would also be selected for a request that names `database`,
-    /// or that names no database if `database` is `None`.
+    /// Whether this token's issuer is still the right one for another request with the token.
+    /// `database` is the database that the request names; `None` if it names no database.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {

@@ -1,6 +1,6 @@
 //! The address and the scheme of a client whose request came through proxies. They are taken from
 //! `X-Forwarded-For` and `X-Forwarded-Proto` only if the peer is a trusted proxy, because any other
-//! client can send anything in these headers. If the peer is not trusted, these headers only show
+//! peer can send anything in these headers. If the peer is not trusted, these headers only show
 //! that a proxy may have forwarded the request. `Forwarded` (RFC 7239) is not parsed. Its presence
 //! only shows that there is a proxy.
 

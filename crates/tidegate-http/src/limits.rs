@@ -14,9 +14,9 @@ pub struct Limits {
     pub sql_text: usize,
     /// The largest response in a format that is not streamed, in bytes.
     pub response: u64,
-    /// The memory budget of all requests, in bytes. Bodies of more than 64 KiB and responses of
-    /// more than 256 KiB count. One tenant gets at most half of the budget, all anonymous callers
-    /// together at most a quarter.
+    /// The memory budget of all requests, in bytes. Only bodies of more than 64 KiB and responses
+    /// of at least 256 KiB are charged to it. One tenant gets at most half of the budget, and all
+    /// anonymous callers together get at most a quarter.
     pub memory: u64,
     /// The largest number of requests in an array of SQL requests or JSON-RPC calls.
     pub batch: usize,
@@ -53,7 +53,7 @@ pub struct Timeouts {
     pub body_rate: u64,
     /// The connection is closed if the client reads no bytes of a response for this time.
     pub write: Duration,
-    /// How long running requests may continue after the shutdown has begun.
+    /// How long running requests may continue after the last phase of the shutdown has begun.
     pub drain: Duration,
 }
 

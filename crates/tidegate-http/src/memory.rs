@@ -1,15 +1,18 @@
-//! A reservation of an anonymous caller is checked with three numbers of bytes, as they would be
-//! after it: `free` is not reserved, `all` is held by all anonymous callers, and `own` is held by
-//! the anonymous callers of the same tenant. It succeeds only if `own <= free / 3 - all`. So if
-//! nothing else is reserved, all anonymous callers together hold at most a quarter of the budget,
-//! and those of a single tenant hold at most a seventh.
+//! The memory budget of all requests.
+//!
+//! A reservation of an anonymous caller succeeds only if `own <= free / 3 - all` is true after the
+//! reservation. Here `free` is the number of bytes that are not reserved, `all` is the number that
+//! all anonymous callers hold, and `own` is the number that the anonymous callers of the same
+//! tenant hold. So if nothing else is reserved, all anonymous callers together hold at most a
+//! quarter of the budget, and the anonymous callers of a single tenant hold at most a seventh.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-/// The budget does not allow the reservation now. It may allow it after other requests have ended.
+/// The budget does not allow the reservation now. The reservation may succeed after other requests
+/// have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all memory for large bodies and responses is in use")]
 pub struct Exhausted;

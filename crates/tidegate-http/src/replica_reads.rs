@@ -68,9 +68,9 @@ fn servers_for(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
 }
 
 /// Sets the header `Tidegate-Position` of a response to the position of the last write with this
-/// login. Does nothing if no replicas are used, if the login wrote nothing within the last minute,
-/// or if the position is not known. All requests of one OAuth session share a login, and so do all
-/// anonymous callers.
+/// login. All requests of one OAuth session have the same login, and all anonymous callers of a
+/// tenant have the same login. Does nothing if no replicas are used, if nothing was written with
+/// the login within the last minute, or if the position is not known.
 pub fn set_position(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
     if app.replica_reads().is_none() {
         return;

@@ -130,8 +130,8 @@ async fn collect<B: IncomingBody>(
 }
 
 /// The deadline for the next bytes, after `size` bytes were received. Each byte extends the
-/// deadline by the time that a byte takes at the lowest rate. The new deadline is at most the
-/// timeout `body` from now.
+/// deadline by the time that a byte takes at the minimum rate, `timeouts.body_rate`. The new
+/// deadline is at most `timeouts.body` after the current time.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);

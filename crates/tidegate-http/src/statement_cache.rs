@@ -1,5 +1,5 @@
-//! A cache of parsed statements. A cache saves time, because client programs send the same few
-//! texts repeatedly.
+//! A cache of parsed statements. It saves time, because client programs send the same few
+//! statements repeatedly.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tidegate_sql::{InputError, Statement};
 
-/// The longest text that is cached, in bytes.
+/// The length in bytes of the longest statement that is cached.
 const LONGEST: usize = 4 * 1024;
-/// The maximum number of bytes of text in the cache. The parsed statements take about the same
-/// amount in addition.
+/// The maximum total length in bytes of the SQL text in the cache. The parsed statements take about
+/// as much memory again.
 const CAPACITY: u64 = 512 * 1024;
 /// The expected number of cached statements. The initial size of the cache is computed from it.
 const USUAL_NUMBER: usize = 2_048;

@@ -24,8 +24,8 @@ pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
     /// Serialises group changes on this node. A change takes this lock before the cluster-wide
-    /// lock. Waiting for the cluster-wide lock occupies a connection, so at most one change of a
-    /// node waits for it.
+    /// lock. Therefore at most one change of this node waits for the cluster-wide lock, and such a
+    /// wait occupies a connection.
     group_changes: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
@@ -41,7 +41,8 @@ impl Accounts {
         }
     }
 
-    /// The same manager of users, whose audit events name `actor` and `address`.
+    /// The same accounts, but their audit events name the user `actor` and the `address` of the
+    /// request instead of the operator.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             directory: self.directory.acting_as(actor, address),
@@ -56,10 +57,10 @@ impl Accounts {
         &self.directory
     }
 
-    /// Creates a user. The record is created first, to reserve the name, and then the role. If the
-    /// user has properties or is the default user, its claims, which policies read, are written
-    /// last. After an error the role and the record are dropped again. A member is only a record;
-    /// the role of its group is created if missing.
+    /// Creates a user. The record is created first, to reserve the name, and then the role. Last,
+    /// if the user has properties or is the default user, the claims for policies are written.
+    /// After an error the role and the record are dropped again. For a member, only a record is
+    /// created, and the role of its group if the role is missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
@@ -157,8 +158,9 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Fails if [`Accounts::drop`] would fail, with the same error. Changes nothing. A request to
-    /// drop several users checks all of them first, so that it drops all or none.
+    /// Fails if [`Accounts::drop`] would refuse the user, with the same error. Changes nothing. A
+    /// request to drop several users checks all of them before it drops the first. Some errors
+    /// occur only in the drop, such as rights of the role that the administrator cannot revoke.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

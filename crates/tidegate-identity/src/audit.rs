@@ -63,8 +63,8 @@ pub struct AuditPage {
 }
 
 impl AuditPage {
-    /// Builds a page from `entries`, which were read from `since` on. `limit` is the maximum number
-    /// of entries that were to be read, and `highest` is the highest number in the log.
+    /// Builds a page from `entries`, which were read from `since` on. At most `limit` entries were
+    /// read. `highest` is the highest number in the log.
     pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
         let full = entries.len() >= limit as usize;
         let next = match (entries.last(), since) {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 /// path, such as `org.id` or `orgs[0]`; `None` if there is no such number.
 ///
 /// `serde_json` reads a whole number of more than 64 bits as a float and so rounds it. Two
-/// different ids may then be equal. A number with an exponent, such as `1e30`, looks the same after
-/// reading, so it counts as inexact too.
+/// different ids may then be equal. A large number that is written with an exponent, such as
+/// `1e30`, cannot be distinguished from such a float, so it counts as inexact too.
 pub fn inexact_number(object: &Map<String, Value>) -> Option<String> {
     let mut members = object.iter();
     members.find_map(|(name, value)| in_value(value).map(|rest| format!("{name}{rest}")))

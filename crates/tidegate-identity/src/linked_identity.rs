@@ -7,8 +7,8 @@ const NAME_CHARACTERS: usize = 128;
 /// An account of an identity provider that is linked to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIdentity {
-    /// The id of the identity provider; `None` if the account was linked before the id was
-    /// stored.
+    /// The id of the identity provider; `None` if the account was linked by an older version,
+    /// which did not store the id.
     pub provider: Option<String>,
     /// The provider's issuer identifier, a URL.
     pub issuer: String,
@@ -16,7 +16,8 @@ pub struct LinkedIdentity {
     pub subject: String,
     /// The person's user name or email address at the provider, cut to 128 characters.
     pub name: Option<String>,
-    /// When the account was linked; `None` if it was linked before the time was stored.
+    /// When the account was linked; `None` if it was linked by an older version, which did not
+    /// store the time.
     pub linked_at: Option<Timestamp>,
 }
 

@@ -27,10 +27,11 @@ pub(crate) const EMAIL: &str = "letter";
 /// requests links cannot keep the user from getting a link. The laxer limit is safe, because a link
 /// is valid only in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
-/// The scope of the counters that limit how many user records are created from tokens of an
-/// external issuer. There is one counter for each external issuer.
+/// The scope of the counters for user records that are created from tokens of an external issuer.
+/// There is one counter for each external issuer of a tenant.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
-/// The scope of the counters for uses of a link. There is one counter for each link.
+/// The scope of the counters for uses of a link or a passkey request. There is one counter for each
+/// link and each passkey request.
 const LINK: &str = "link";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -62,8 +63,9 @@ impl Default for RateLimits {
     ///
     /// - 10 passwords, and 5 second-factor codes, in 15 minutes. The waits after these attempts
     ///   grow from 30 seconds to 15 minutes.
-    /// - 5 email messages in an hour. The wait is then an hour.
-    /// - 5 email messages in an hour that contain a link for signing in.
+    /// - 5 email messages in an hour, except those with a link that signs in. The wait is then an
+    ///   hour.
+    /// - 5 email messages with a link that signs in, in an hour.
     ///
     /// For each address:
     ///
@@ -125,7 +127,7 @@ impl EmailLink {
     }
 }
 
-/// The counter of uses of an email link.
+/// The counter of uses of a link or a passkey request. `token` is its encrypted content.
 pub(crate) fn link(token: &str) -> AttemptKey {
     AttemptKey::of_text(LINK, token)
 }

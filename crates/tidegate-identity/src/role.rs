@@ -31,16 +31,16 @@ pub trait RoleAdmin: Send + Sync {
     /// can run as this role. The calling function must hold the lock of the tenant's groups.
     async fn provide_group(&self, database: &str, group: &str) -> RoleResult<()>;
 
-    /// Limits the resources of the user's role if it is the default user. Otherwise removes the
-    /// limits from the role.
+    /// Limits the resources of the user's role if the user is the default user. Otherwise removes
+    /// the limits from the role.
     async fn limit_role(&self, user: &User) -> RoleResult<()>;
 
     /// Stores in the tenant's database the values that `tidegate.user_id()` and `tidegate.claims()`
     /// return for the user's role.
     async fn set_claims(&self, user: &User) -> RoleResult<()>;
 
-    /// Checks whether [`Self::drop_role`] would fail, and fails with the same error. Changes
-    /// nothing.
+    /// Fails if [`Self::drop_role`] would refuse the role, with the same error. Changes nothing.
+    /// Does not check for [`RoleError::Taken`] and [`RoleError::StillUsed`].
     async fn check_drop_role(&self, user: &User, owner: &str, reassign: bool) -> RoleResult<()>;
 
     /// Ends the role's connections and drops the role. With `reassign`, the role `owner` of the
@@ -74,7 +74,8 @@ pub enum RoleError {
     /// The role has rights or objects in these other databases, where they must be removed first.
     #[error("the role has rights or objects in other databases: {}", .0.join(", "))]
     UsedElsewhere(Vec<String>),
-    /// The role has rights that the administrator cannot revoke, as PostgreSQL describes them.
+    /// The role has rights that the administrator cannot revoke. The text is PostgreSQL's error,
+    /// which names the objects.
     #[error("the role is still used: {0}")]
     StillUsed(String),
     /// PostgreSQL cannot be reached now; the same call may succeed later.

@@ -59,8 +59,9 @@ pub enum EndReason {
     CodeReuse,
     /// The user ended the session on the account page, or withdrew the consent to its client.
     UserEnded,
-    /// The user or the tenant's owner ended the session over the API. Or the client lost the grant
-    /// `client_credentials`, which opened the session, or got another service user.
+    /// The user or the tenant's owner ended the session over the API. A session of the grant
+    /// `client_credentials` also ends for this reason if its client loses the grant or gets another
+    /// service user.
     Ended,
     /// The user's password was set.
     PasswordChanged,

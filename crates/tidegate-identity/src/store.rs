@@ -74,8 +74,8 @@ pub trait IdentityStore: Send + Sync {
     /// The groups of a tenant that have members, sorted.
     async fn member_groups(&self, database: &str) -> StoreResult<Vec<String>>;
 
-    /// Whether this name is used in the tenant: a user has it, ignoring case, or a dropped user had
-    /// it as its id (see [`reserve_id`](Self::reserve_id)).
+    /// Whether a user of the tenant has this name, ignoring case, or the name is the reserved id of
+    /// a dropped user (see [`reserve_id`](Self::reserve_id)).
     async fn has_similar_user(&self, database: &str, name: &str) -> StoreResult<bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -126,9 +126,9 @@ pub trait IdentityStore: Send + Sync {
     /// Adds a user. Returns `Done`, `Taken` or `DefaultUserTaken`.
     async fn insert_user(&self, user: &User) -> StoreResult<WriteOutcome>;
 
-    /// Adds members of one tenant, all or none. Returns the index of the first member whose name or
-    /// id another user has; `None` if all members were added. The names and ids in `members` must
-    /// differ.
+    /// Adds members of one tenant, all or none. Returns `None` if all members were added. Otherwise
+    /// returns the index of the first member with the name or id of another user. The names and ids
+    /// in `members` must differ.
     async fn insert_members(&self, members: &[User]) -> StoreResult<Option<usize>>;
 
     /// Replaces `role`, `id`, `email`, `confirmed_email`, `properties`, `user_groups`,
@@ -152,7 +152,7 @@ pub trait IdentityStore: Send + Sync {
     async fn reserve_id(&self, user: &User) -> StoreResult<()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
-    /// `false` if it does not exist.
+    /// `false` if the user does not exist.
     async fn delete_user(&self, key: &UserKey, at: Timestamp) -> StoreResult<bool>;
 
     /// Deletes all rows of a tenant and, in the same transaction, ends its sessions
@@ -186,11 +186,11 @@ pub trait IdentityStore: Send + Sync {
         now: Timestamp,
     ) -> StoreResult<AttemptOutcome>;
 
-    /// Refunds a successful attempt: `count` becomes `max(0, count - 1)`, and `open_at` becomes
-    /// `None`. A missing counter is no error.
+    /// Refunds an attempt: `count` becomes `max(0, count - 1)`, and `open_at` becomes `None`. A
+    /// missing counter is no error.
     async fn refund_attempt(&self, key: &AttemptKey) -> StoreResult<()>;
 
-    /// Deletes an attempt counter, which ends its wait.
+    /// Deletes an attempt counter, so that the next attempt is allowed immediately.
     async fn clear_attempts(&self, key: &AttemptKey) -> StoreResult<()>;
 
     /// Appends events to the audit log.
@@ -216,8 +216,8 @@ pub trait IdentityStore: Send + Sync {
         expires_at: Timestamp,
     ) -> StoreResult<()>;
 
-    /// Deletes a browser session, and voids its unredeemed codes and device approvals. Returns
-    /// whether the session existed.
+    /// Deletes a browser session. Its unused authorization codes and device approvals become
+    /// invalid. Returns whether the session existed.
     async fn delete_browser_session(&self, id: SecretHash) -> StoreResult<bool>;
 
     /// A user's browser sessions that are not expired at `now`, the most recently used first.

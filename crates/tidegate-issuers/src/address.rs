@@ -44,8 +44,8 @@ const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
 
 /// The IPv6 network that contains all public addresses.
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// The networks within [`PUBLIC_V6`] that are not public: those for Teredo and other protocols, for
-/// documentation, and for 6to4, whose addresses contain IPv4 addresses.
+/// The networks within [`PUBLIC_V6`] that are not public. They are for Teredo and other protocols,
+/// for documentation, and for 6to4. A 6to4 address contains an IPv4 address.
 const PRIVATE_V6: [(Ipv6Addr, u8); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),

@@ -64,14 +64,14 @@ impl ClaimPath {
 }
 
 impl ClaimPath {
-    /// Whether the path has an index, so that it is the path of an element of an array.
+    /// Whether the path has an index. Such a path leads into an array.
     pub(crate) fn has_index(&self) -> bool {
         let mut segments = self.segments.iter();
         segments.any(|segment| matches!(segment, Segment::Index(_)))
     }
 
     /// Copies the value at this path to the same path in `target`, and creates the objects above
-    /// the value if they are missing. Does nothing if there is no value, and for a path with an
+    /// the value if they are missing. Does nothing if there is no value or if the path has an
     /// index.
     pub(crate) fn copy(&self, claims: &Map<String, Value>, target: &mut Map<String, Value>) {
         let Some(value) = self.find(claims).filter(|_| !self.has_index()) else {

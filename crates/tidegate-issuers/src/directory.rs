@@ -234,9 +234,9 @@ impl IssuerDirectory {
         }
     }
 
-    /// Refuses a record that accepts tokens which another record of the tenant accepts too, because
-    /// the two records can give one person different ids and groups. Concurrent requests can still
-    /// store such records. Then only the oldest of these records is used for the tokens.
+    /// Refuses a record if another record of the tenant accepts the same tokens, because the two
+    /// records can give one person different ids and groups. Concurrent requests can still store
+    /// two such records. Then only the older one is used for these tokens.
     async fn require_no_overlap(&self, record: &IssuerRecord) -> Result<(), DirectoryError> {
         let all = self.list(&record.database).await?;
         let other = all

@@ -1,5 +1,5 @@
-//! The errors of settings, which the owner can correct; of tokens, which the caller can correct;
-//! and of requests to an issuer.
+//! Errors of settings, of tokens, and of requests to an issuer. The owner can correct settings, and
+//! the caller can correct a token.
 
 use crate::ClaimPath;
 
@@ -35,7 +35,8 @@ pub enum SettingsError {
         /// The largest number that is allowed.
         most: usize,
     },
-    /// One of the accepted audiences is empty. A token with an empty `aud` would be accepted.
+    /// One of the accepted audiences is empty. It is refused because it would accept tokens with an
+    /// empty `aud`.
     #[error("`audience[{index}]`: an audience is empty")]
     EmptyAudience {
         /// The index in `audience`.

@@ -55,7 +55,7 @@ impl DocumentClient {
     }
 
     /// A client for issuers that the operator chose. Its requests may go to any address, but
-    /// unencrypted requests only to this machine. `http` should have a timeout and follow no
+    /// unencrypted requests may go only to this machine. `http` should have a timeout and follow no
     /// redirects.
     pub fn trusted(http: reqwest::Client) -> Self {
         let network = Network::AllowPrivate;

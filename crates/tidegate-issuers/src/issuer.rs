@@ -17,9 +17,9 @@ use crate::{
 const MAX_NAME: usize = 255;
 /// The maximum number of roles in a token. A token with more roles is refused.
 const MAX_ROLES: usize = 256;
-/// The start of the year 10000, in seconds since 1970. A token with a later time is refused. Such a
-/// time is an error of the issuer, for example a time in milliseconds, and the token would never
-/// expire.
+/// The start of the year 10000, in seconds since 1970. A token with this or a later time is
+/// refused, because it would never expire. Such a time is an error of the issuer, which may have
+/// written milliseconds.
 const LATEST: f64 = 253_402_300_800.0;
 
 /// A configured issuer. Share it in an `Arc`.
@@ -217,8 +217,8 @@ fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>,
     let text = match path.find(claims) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => Some(text.clone()),
-        // Some issuers name users by numbers. A float is refused, because it may be the rounded
-        // value of several numbers.
+        // Some issuers name users by numbers. A float is refused, because several numbers can be
+        // rounded to the same float.
         Some(Value::Number(number)) => (!number.is_f64()).then(|| number.to_string()),
         Some(_) => None,
     };

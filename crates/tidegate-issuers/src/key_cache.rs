@@ -1,5 +1,5 @@
-//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when no cached
-//! key verifies a token that names an unknown key or no key.
+//! Caches the keys of an issuer. The keys are loaded again after ten minutes. They are loaded
+//! earlier if a token names an unknown key, or if it names no key and no cached key verifies it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{FetchError, SignatureAlgorithm, TokenError};
 /// The age at which cached keys are loaded again. Until the new keys have arrived, requests use the
 /// cached keys.
 const FRESH: Duration = Duration::from_mins(10);
-/// The maximum age of cached keys that are used because the issuer cannot be reached.
+/// The maximum age at which cached keys are still used if the issuer cannot be reached.
 const USABLE: Duration = Duration::from_hours(24);
 /// The minimum time between two requests for keys, so that callers with invented key ids cannot
 /// cause many requests.

@@ -14,7 +14,7 @@ use crate::SignatureAlgorithm;
 /// be checked with each of these keys.
 const MAX_KEYS: usize = 64;
 
-/// Those keys of a key set that can verify signatures.
+/// The keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
     /// The key set as the issuer sent it, for comparison with another key set.
@@ -73,7 +73,7 @@ enum KeyMaterial {
 pub(crate) enum SignatureCheck {
     Valid,
     Invalid,
-    /// No key of the set has the id of the token and can be used with the algorithm.
+    /// The set has no key that has the id of the token and can be used with the algorithm.
     NoKey,
 }
 

@@ -70,10 +70,10 @@ pub trait ExternalIssuerStore: Send + Sync {
     async fn named_role(&self, database: &str, names: &[String]) -> StoreResult<Option<NamedRole>>;
 }
 
-/// The port that makes the roles of groups able to log in, for callers that have no role of their
-/// own.
+/// The port that enables the roles of groups to log in. Callers without a role of their own use the
+/// role of a group.
 #[async_trait]
 pub trait GroupLogins: Send + Sync {
-    /// Makes the role of a group able to log in. Creates the group if there is none.
+    /// Enables the role of a group to log in. Creates the group if it does not exist.
     async fn enable(&self, database: &str, group: &str) -> StoreResult<()>;
 }

@@ -39,8 +39,8 @@ pub struct TenantIssuer {
 /// The reason why no issuer was selected to verify a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant accepts tokens of this issuer. If the request names a tenant, only this tenant
-    /// counts.
+    /// No tenant accepts tokens of this issuer. If the request names a tenant, only the issuers of
+    /// this tenant are considered.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
     /// The issuer is known, but the token is for none of the expected audiences.

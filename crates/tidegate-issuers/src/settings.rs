@@ -18,8 +18,8 @@ const MAX_CLOCK_SKEW: u64 = 300;
 ///
 /// Nodes of several releases read the same stored settings, so members that this release does not
 /// know are stored unchanged and have no effect. If a later release adds a setting that restricts
-/// the accepted tokens, the setting must replace a required member. Then older nodes refuse the
-/// issuer, and do not ignore the restriction.
+/// the accepted tokens, the setting must replace a required member. Older nodes then refuse the
+/// issuer, because the required member is missing. Otherwise they would ignore the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`. The URL of the
@@ -52,9 +52,9 @@ pub struct IssuerSettings {
     // have a member that they do not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
-    /// The paths of the claims that policies can read, for people in a group; `None` for all. The
-    /// paths must not contain indexes. Claims that are not listed do not count for the size limit
-    /// of a person's claims.
+    /// The paths of the claims that policies can read for a person in a group; `None` for all
+    /// claims. The paths must not contain indexes. Claims that are not listed do not count for the
+    /// size limit of a person's claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.

@@ -204,7 +204,8 @@ fn existing(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteO
     }
 }
 
-/// Those of `names` that an existing method has, or that repeat an earlier one of `names`.
+/// The names in `names` that are taken: an existing method has the name, or the name occurs earlier
+/// in `names`.
 fn taken<'a>(
     known: Option<&Methods>,
     names: impl Iterator<Item = &'a MethodName>,

@@ -18,13 +18,13 @@ pub struct Record {
     pub definition: Definition,
     /// The name of the user who defined the method.
     pub creator: String,
-    /// Whether the tenant's owner wrote `q`, so that the statement may run on shared connections of
-    /// the tenant.
+    /// Whether the tenant's owner wrote `q`, and no other user has changed the type hints since. If
+    /// so, the statement may run on shared connections of the tenant.
     pub by_owner: bool,
     /// The types that the most recent dry run inferred. `None` before the first dry run, and after
     /// a change of `q` or a type hint.
     pub signature: Option<Signature>,
-    /// The version of the method. Every write except that of a signature changes it.
+    /// The version of the method. Every write changes it, except a write of the signature.
     pub version: u64,
 }
 

@@ -264,8 +264,8 @@ impl Registry {
         self.cache.forget_all();
     }
 
-    /// Parses the names of methods. If a name is invalid, fails with [`Error::NotFound`], which
-    /// lists all names that no method has.
+    /// Parses the names of methods. Fails with [`Error::NotFound`] if a name is invalid. The error
+    /// lists all names for which no method exists.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -317,9 +317,9 @@ fn revise(before: &Record, caller: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether type hints that the owner wrote still count as the owner's after the patch. They do if
-/// the owner sends the patch, or if the patch keeps the hints. This matters because a hint may name
-/// a type whose input function belongs to another user.
+/// Whether the type hints are still those of the owner after the patch: the owner sends the patch,
+/// or the patch keeps the hints. The author of the hints matters, because a hint may name a type
+/// whose input function belongs to another user.
 fn keeps_hints(caller: Caller<'_>, patch: &Patch) -> bool {
     caller.owner || patch.type_hints == MemberChange::Keep
 }
@@ -341,8 +341,8 @@ fn methods(records: Vec<Record>) -> Vec<Arc<Method>> {
     methods.map(Arc::new).collect()
 }
 
-/// Those of `names` that are valid method names, sorted, each once. A method with an invalid name
-/// cannot exist.
+/// The valid method names in `names`, sorted and without duplicates. Invalid names can be left out,
+/// because no method has such a name.
 fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     let names = names.filter_map(|name| MethodName::parse(name).ok());
     let mut names: Vec<_> = names.collect();

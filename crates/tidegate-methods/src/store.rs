@@ -6,8 +6,9 @@
 //!   nor writes methods of other tenants.
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
 //! - A write of several methods is atomic, even if other writes run concurrently.
-//! - Each write gives its methods a new version, which no method of the same name has ever had,
-//!   including removed methods. [`MethodStore::put_signature`] does not change the version.
+//! - Each write gives its methods a new version. No method of the same name, including removed
+//!   methods, has ever had this version. [`MethodStore::put_signature`] does not change the
+//!   version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
 //!   notification, because nodes do not cache that a method is missing. The notification has the
 //!   tenant and the names (for a rename, the old name). The nodes then call
@@ -57,7 +58,7 @@ pub struct Revision {
     pub definition: Definition,
     /// Whether the types that were inferred for the method are still valid.
     pub keeps_signature: bool,
-    /// Whether the tenant's owner wrote `q`.
+    /// The new value of [`Record::by_owner`].
     pub by_owner: bool,
 }
 

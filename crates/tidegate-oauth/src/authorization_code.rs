@@ -22,7 +22,7 @@ pub struct AuthorizationCode {
     /// The user who approved the request.
     pub user: UserKey,
     /// The browser session in which the code was issued. `None` after the browser session has
-    /// ended; an unused code is then void.
+    /// ended; an unused code is then invalid.
     pub browser: Option<SecretHash>,
     /// When the code expires.
     pub expires_at: Timestamp,

@@ -58,7 +58,7 @@ impl Client {
 /// How a client authenticates (RFC 6749, section 2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientAuthentication {
-    /// A public client. It has no secret, because it could not keep one.
+    /// A public client. It has no secret, because it could not keep a secret confidential.
     Public,
     /// A confidential client. After a rotation the previous secret works for another day.
     Confidential {
@@ -114,7 +114,8 @@ pub enum GrantKind {
     DeviceCode,
     /// A token of the tenant's default user, without credentials of a user.
     Guest,
-    /// The credentials of a client that names a user of its tenant (RFC 6749, section 4.4).
+    /// The client's own credentials (RFC 6749, section 4.4). The client acts as its
+    /// [`service_user`](Client::service_user).
     ClientCredentials,
     /// A personal access token. It is a session of its own, and not a grant of the token endpoint.
     PersonalToken,

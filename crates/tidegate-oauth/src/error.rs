@@ -106,8 +106,8 @@ pub enum Error {
     /// The client may not use this grant.
     #[error("the grant is not enabled for the client")]
     GrantNotAllowed,
-    /// The client belongs to another tenant than the user, or than the database that the request
-    /// names.
+    /// The user, or the database that the request names, belongs to a tenant other than the
+    /// client's.
     #[error("the client belongs to another database")]
     ForeignDatabase,
     /// The token to revoke was issued to another client (RFC 7009, section 2.1).

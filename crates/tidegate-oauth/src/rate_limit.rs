@@ -25,8 +25,9 @@ pub struct RateLimits {
     pub client: AttemptLimit,
     /// The limit on guest sessions that are opened from one address.
     pub guest: AttemptLimit,
-    /// How many guest sessions a tenant keeps even if they are idle: the most recently refreshed
-    /// ones. Any other guest session of the tenant is deleted after a day without a refresh.
+    /// The number of guest sessions that are kept for a tenant even if they are idle. The most
+    /// recently refreshed sessions are kept. Any other guest session of the tenant is deleted after
+    /// a day without a refresh.
     pub guest_sessions: u32,
     /// The limit on device codes that are requested from one address.
     pub device: AttemptLimit,

@@ -100,8 +100,8 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// Whether `uri` is an `https` URL of a machine other than the user's. The machine's certificate
-/// proves which site receives the response.
+/// Whether `uri` is an `https` URL whose host is not loopback. Only a server with a certificate for
+/// this host can receive the response.
 pub(crate) fn is_remote(uri: &str) -> bool {
     matches!(parts(uri), Some(("https", rest)) if host_of(rest).is_some_and(|host| !is_loopback(host)))
 }

@@ -21,7 +21,7 @@ pub struct TokenRequest {
     /// The grant and its parameters.
     pub grant: GrantParameters,
     /// The tenant's database. It may be left out. A password grant without a database is for an
-    /// owner, because an owner and its database have the same name.
+    /// owner: the user name is then also the name of the database.
     pub database: Option<String>,
     /// The resource that the token is for (RFC 8707, section 2.2).
     pub resource: Option<String>,

@@ -107,10 +107,11 @@ impl Scopes {
         identity & !self.0 == 0 && (!self.narrows() || (narrowing != 0 && narrowing & !self.0 == 0))
     }
 
-    /// The scopes of the access token that a refresh with the scopes `asked` issues (RFC 6749,
-    /// section 6): all scopes of `self` if `asked` is empty, otherwise only the scopes of `asked`.
-    /// If these have no narrowing scope, the narrowing scopes of `self` are added, because the
-    /// token would otherwise have all rights.
+    /// The scopes of a new token that is requested with the scopes `asked` by a session or token
+    /// with the scopes `self`: an access token after a refresh (RFC 6749, section 6), or a personal
+    /// access token. The new token has all scopes of `self` if `asked` is empty, otherwise only the
+    /// scopes of `asked`. If `asked` has no narrowing scope, the narrowing scopes of `self` are
+    /// added, because the token would otherwise have all rights.
     ///
     /// Errors: [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.
     pub fn narrowed_to(self, asked: Self) -> Result<Self> {

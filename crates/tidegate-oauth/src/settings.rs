@@ -92,7 +92,7 @@ impl Lifetimes {
     }
 }
 
-/// A denylist refresh also reads the sessions that ended in this period before the previous
-/// refresh. If another node has a slow transaction or a slow clock, the end of such a session may
-/// have become visible only after the previous refresh.
+/// A denylist refresh also reads the sessions that ended at most this long before the previous
+/// refresh. The previous refresh may have missed them, because a slow transaction or a slow clock
+/// of another node can make the end of a session visible late.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -1,5 +1,5 @@
 //! The port to durable storage: records, and the few steps that must be atomic. The rules of
-//! [`IdentityStore`] apply, and these:
+//! [`IdentityStore`] apply. These rules apply too:
 //!
 //! - The row of a session outlives its user and client: [`IssuerStore::ended_sessions`] must return
 //!   ended sessions until [`IssuerStore::purge`] deletes them.

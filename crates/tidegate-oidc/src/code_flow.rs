@@ -119,8 +119,8 @@ pub(crate) async fn exchange(
 }
 
 /// Encodes a value as `application/x-www-form-urlencoded`, as the Basic scheme needs it (RFC 6749,
-/// section 2.3.1). Letters, digits, `-`, `.`, `_` and `~` are not encoded. Some providers do not
-/// decode client ids, and ordinary client ids have only these characters.
+/// section 2.3.1). Letters, digits, `-`, `.`, `_` and `~` are not encoded. Ordinary client ids have
+/// only these characters, so they also work with a provider that does not decode client ids.
 fn form_encoded(value: &str) -> String {
     percent_encode(value).replace("%20", "+")
 }

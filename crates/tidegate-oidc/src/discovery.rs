@@ -26,7 +26,7 @@ pub(crate) struct Discovery {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenIdProvider {
     pub(crate) endpoints: Discovery,
-    /// The issuer that verifies the provider's ID tokens for the client.
+    /// Verifies the ID tokens that the provider issues for the OAuth client.
     pub(crate) issuer: Arc<Issuer>,
 }
 
@@ -131,6 +131,7 @@ pub(crate) fn is_secure(url: &str) -> bool {
         None => authority.split(':').next().unwrap_or_default(),
     };
     let loopback = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
-    // In `user:password@host` the host is after the `@`.
+    // A URL with user info is refused: in `user:password@host`, the code above reads `user` as the
+    // host.
     (loopback || host == "localhost") && !authority.contains('@')
 }

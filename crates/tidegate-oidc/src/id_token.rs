@@ -71,8 +71,8 @@ pub(crate) fn identity(
 }
 
 impl IdTokenClaims {
-    /// Whether the token was issued for this client. A token with several audiences must name the
-    /// client as its authorized party (`azp`).
+    /// Whether the token was issued for this client. If the token names an authorized party
+    /// (`azp`), it must be the client. A token with several audiences must name one.
     fn are_for(&self, client_id: &str) -> bool {
         let is_audience = match &self.aud {
             Audience::One(one) => one == client_id,

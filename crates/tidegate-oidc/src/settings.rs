@@ -20,8 +20,8 @@ pub struct ProviderSettings {
 /// The protocol of a provider.
 #[derive(Clone, Debug)]
 pub enum ProviderKind {
-    /// OpenID Connect. The value is the issuer's URL, with which the URL of the discovery document
-    /// begins.
+    /// OpenID Connect. The value is the issuer's URL. The URL of the discovery document begins with
+    /// it.
     OpenId(String),
     /// The OAuth and REST APIs of GitHub.
     GitHub {

@@ -148,9 +148,10 @@ async fn silent(
     Ok(context.redirect(&location))
 }
 
-/// The query of an authorization request without `max_age` and `prompt`, except for
-/// `prompt=consent`. With these parameters, the page after the sign-in would require another
-/// sign-in. Without the scope `openid` they have no effect, and the query is returned unchanged.
+/// Removes `max_age` and `prompt` from the query of an authorization request, but keeps
+/// `prompt=consent`. With the removed parameters, the page after the sign-in would require another
+/// sign-in. Without the scope `openid`, the parameters have no effect, and the query is returned
+/// unchanged.
 fn without_sign_in_parameters(query: &str, request: &AuthorizationRequest) -> String {
     if !request.scopes.has("openid") {
         return query.to_owned();

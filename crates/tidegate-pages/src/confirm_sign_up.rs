@@ -59,7 +59,7 @@ pub async fn confirm<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body
 
 /// Sends the message that confirms a sign-up, and waits until the mail server has accepted it, so
 /// that a wrong address is reported. `urls` consists of `next` and `returns_to`, as in
-/// [`Issuer::sign_up_email`]. The inner error is one that the form shows.
+/// [`Issuer::sign_up_email`]. Returns `Ok(Err(_))` for an error that the form shows.
 ///
 /// [`Issuer::sign_up_email`]: tidegate_oauth::Issuer::sign_up_email
 pub(super) async fn send_confirmation(

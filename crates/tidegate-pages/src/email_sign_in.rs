@@ -25,15 +25,15 @@ pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Optio
 }
 
 /// Handles the request to send a sign-in link. The user is looked up and the message is sent after
-/// the response, so the response is the same for every name and takes the same time. The inner
-/// error is one that the form shows.
+/// the response, so the response is the same for every name and takes the same time. Returns
+/// `Ok(Err(_))` for an error that the form shows.
 pub(super) async fn request(
     context: &PageContext<'_>,
     (database, name): (&str, &str),
     pending: PendingSignIn,
 ) -> Result<Result<Response<Body>, FormError>, ApiError> {
-    // If no database is given, the user name is taken for the name of a database and its owner. An
-    // email address is not such a name.
+    // Without a database, the user name must be that of an owner, whose database has the same name.
+    // An email address is not the name of an owner, so the person must enter the database.
     if database == name && name.contains('@') {
         return Ok(Err(FormError::missing("database")));
     }

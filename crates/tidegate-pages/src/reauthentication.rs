@@ -21,7 +21,8 @@ pub(super) struct GuardedStep<'a> {
     pub(super) fields: &'a [(&'a str, &'a str)],
 }
 
-/// Whether the person of `browser` can correct the error of a guarded step with a password.
+/// Whether a guarded step that failed with `error` can be repeated with the password of the user of
+/// `browser`.
 pub(super) fn takes_password(browser: &Browser, error: &IdentityError) -> bool {
     let about_password = matches!(
         error,

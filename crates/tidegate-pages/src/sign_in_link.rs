@@ -19,9 +19,12 @@ const REFUSED: &str = "It works once, within 15 minutes, in a browser on the mac
 
 /// Handles `GET /console/sign-in`, which signs the browser in and redirects it to the console.
 ///
-/// A request from another machine gets a page with status 400. So does a request with a missing,
-/// expired or used link, unless the browser is already signed in. A `HEAD` request is redirected
-/// without using the link.
+/// The response is a page with status 400 in two cases:
+///
+/// - The request comes from another machine.
+/// - The link is missing, expired or used, and the browser is not signed in.
+///
+/// A `HEAD` request is always redirected, and does not use the link.
 ///
 /// # Errors
 ///
@@ -47,7 +50,7 @@ pub async fn sign_in_link<B: IncomingBody>(call: Call<'_, B>) -> Result<Response
             Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
         }
         Err(Error::InvalidLink) => match &context.browser {
-            // The link was used before, but this browser is signed in.
+            // The link is invalid, but this browser is already signed in.
             Some(browser) => {
                 let database = percent::encode(&browser.user.key.database);
                 Ok(context.redirect(&context.path(&format!("/?signin={database}"))))

@@ -55,9 +55,9 @@ pub async fn sign_up<B: IncomingBody>(call: Call<'_, B>) -> Result<Response<Body
     Ok(context.show("Create an account", &card, more))
 }
 
-/// Sends a message to confirm the email address if email is configured; the link in the message
-/// creates the user. Otherwise creates the user immediately. The browser then goes to `next`, and
-/// finally to `returns_to`. The inner error is one that the form shows.
+/// Creates the user. If email is configured, only sends a confirmation message, and the link in the
+/// message creates the user. After the user is created, the browser goes to `next`, and finally to
+/// `returns_to`. Returns `Ok(Err(_))` for an error that the form shows.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

@@ -157,8 +157,8 @@ pub struct Insert<'a> {
     /// The rows, each as a JSON object. A missing column gets its default. An explicit null is
     /// stored as NULL.
     pub rows: Vec<Json<'a>>,
-    /// The path by which errors name a row: `objects` with the index of the row (`true`), or `data`
-    /// (`false`).
+    /// Whether the request has a list of rows. If so, errors name a row by the path `objects` with
+    /// the index of the row. Otherwise they name it by the path `data`.
     pub listed: bool,
     /// How a row that conflicts with an existing row is handled; `None` if a conflict is an error.
     pub on_conflict: Option<OnConflict>,

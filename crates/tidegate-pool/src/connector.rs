@@ -13,8 +13,8 @@ pub struct PoolKey {
     pub database: DatabaseName,
     /// The role that logged in.
     pub role: RoleName,
-    /// Whether the connection runs only text of Tidegate and of the tenant's owner. Such
-    /// connections are never used for callers' text.
+    /// Whether the connection runs only statements that Tidegate or the tenant's owner wrote, and
+    /// never statements that callers wrote.
     pub trusted: bool,
 }
 

@@ -89,7 +89,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Checks out a connection as [`Pool::acquire`] does, but waits until `until` at the latest.
-    /// For a request that may already have waited because its caller occupied too many connections.
+    /// Use it for a request that may already have waited because its caller occupied too many
+    /// connections.
     ///
     /// # Errors
     ///

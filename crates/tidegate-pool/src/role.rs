@@ -129,8 +129,8 @@ impl<K: Connector> Role<K> {
     /// - More requests wait than connections are being opened or reset.
     /// - Fewer connections of the role are being opened than are open already. So a burst of
     ///   requests does not open a connection for each request.
-    /// - The total waiting time of the requests has reached `price` once for the new login and once
-    ///   for each login in progress.
+    /// - The total waiting time of the requests is at least `price` for each login in progress,
+    ///   plus `price` for the new login.
     pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;

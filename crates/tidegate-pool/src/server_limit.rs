@@ -10,12 +10,12 @@ use super::connector::Cause;
 /// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long the limit still applies after the pool may try another login, if it tries none.
+/// If the pool may try another login but tries none for this time, the limit is removed.
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
-/// refusal until the pool reaches the capacity again, or until PostgreSQL has not confirmed the
-/// limit for [`FORGET_AFTER`].
+/// refusal until the pool reaches the capacity again. It is also removed if PostgreSQL has not
+/// confirmed it for [`FORGET_AFTER`].
 ///
 /// After a refusal the pool does not grow: requests wait for its connections, and a connection is
 /// closed before another one is opened. A second later the pool tries one more login. If this login
@@ -73,7 +73,7 @@ impl ServerLimit {
         bound.min(capacity)
     }
 
-    /// The reason why the limit is below the capacity; `None` if it is not below.
+    /// The error of the most recent refusal; `None` if there is no limit.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.found.as_ref().map(|found| &found.cause)
     }

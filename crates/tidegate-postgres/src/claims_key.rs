@@ -47,7 +47,7 @@ pub const CLAIMS_REFUSED: &str =
 pub struct ClaimsKey([u8; 16]);
 
 impl ClaimsKey {
-    /// Derives the key of a database. Each generation has another key.
+    /// Derives the key of a database. Each generation has a different key.
     pub fn derive(master: &[u8; 32], database: &str, generation: i32) -> Self {
         let mut mac = keyed(master);
         mac.update(b"tidegate claims\0");

@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::reply::{self, List};
 use crate::result::{Discard, ResultWriter};
 
-/// The reason why a batch failed: some of its calls failed, or its transaction did.
+/// The reason why a batch failed.
 enum BatchFailure {
     /// The calls that failed: the index and the error of each, in ascending order of the indexes.
     Calls(Vec<(usize, Error)>),

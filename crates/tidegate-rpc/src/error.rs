@@ -54,8 +54,8 @@ pub enum Error {
     /// The call was rolled back, because another call of the batch or the commit failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
-        /// The error object of the call that failed; `None` if the response to that call contains
-        /// it.
+        /// The error object of the call or commit that failed; `None` if the response to the failed
+        /// call contains the error object.
         cause: Option<Arc<str>>,
     },
 }
@@ -70,8 +70,8 @@ impl Error {
     }
 
     /// The error for input that was refused. A format for a type that accepts no format is an error
-    /// of the definition, even if it is the format of a placeholder, because no value of a call
-    /// could avoid it.
+    /// of the definition. This includes the format of a placeholder, because the call would fail
+    /// with any value.
     pub(crate) fn of_input(input: InputError) -> Self {
         match &input {
             InputError::MissingParameter { .. }

@@ -143,9 +143,9 @@ fn code(error: &Error) -> (i32, &'static str) {
     }
 }
 
-/// Whether a rejection is about the content of a value. It is about something else if its SQLSTATE
-/// reports a lost connection, a conflict, a lack of resources, an intervention of the operator or
-/// an internal error.
+/// Whether a rejection is about the content of a value. The result is `false` if the SQLSTATE
+/// reports a lost connection, a conflict, a lack of resources, an intervention of the operator, a
+/// system error or an internal error.
 fn is_value_error(rejection: &DatabaseError) -> bool {
     let class = rejection.sqlstate.get(..2).unwrap_or_default();
     !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
@@ -159,7 +159,7 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
-/// The members of PostgreSQL's error that `data` contains.
+/// The members of a PostgreSQL error that are included in `data`.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Message,

@@ -24,7 +24,7 @@ enum DataForm {
     Rows,
     /// One JSON document with all rows, for GeoJSON.
     Document,
-    /// A string, which contains the rows in another format than JSON.
+    /// A string that contains the rows as CSV or NDJSON.
     Text,
 }
 

@@ -18,8 +18,8 @@ const ZSTD_LEVEL: i32 = 3;
 /// The largest response that is not compressed, in bytes. For such a small response, compression
 /// costs more than it saves.
 const MAX_UNCOMPRESSED: u64 = 1024;
-/// The maximum size in bytes of a response that is compressed before it is sent, so that its length
-/// is known. A larger response is compressed while it is sent.
+/// The maximum size in bytes of a response that is compressed completely before it is sent. Its
+/// compressed length is then known. A larger response is compressed while it is sent.
 const MAX_BUFFERED: usize = 64 * 1024;
 
 /// The media types that are never compressed.

@@ -221,8 +221,8 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // Without its trailing slash the path of the root is empty. So a path that is `/` at this
-        // point was `//` in the request, which is not a route.
+        // The trailing slash was removed above, so the path of the root is empty here. A path that
+        // is still `/` was `//` in the request, which is not a route.
         if path == "/" {
             None
         } else {

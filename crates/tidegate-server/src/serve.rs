@@ -1,9 +1,9 @@
 //! Accepts connections and serves them with hyper.
 //!
-//! hyper's own timers are not used. They would count the idle time of a connection as part of the
-//! time for the next head, and cover neither the wait for the first byte nor a client that does not
-//! read. So each connection counts the bytes that it reads and writes ([`activity`]), and its task
-//! checks the counters periodically.
+//! hyper's own timers are not used. They count the idle time of a connection as part of the time
+//! for the next head. They do not cover the wait for the first byte, and do not detect a client
+//! that stops reading. So each connection counts the bytes that it reads and writes ([`activity`]),
+//! and its task checks the counters periodically.
 
 mod accept;
 mod activity;

@@ -48,8 +48,8 @@ const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
-/// The service is generic over the request's body, because hyper's body type has no constructor:
-/// tests use `Full<Bytes>`.
+/// The service is generic over the request's body for tests. They use `Full<Bytes>`, because
+/// hyper's body type has no constructor.
 pub fn service<B: IncomingBody + 'static>(
     app: App,
     peer: Peer,

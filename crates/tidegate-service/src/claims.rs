@@ -30,8 +30,8 @@ pub enum ClaimsState {
     /// All objects exist in this version or a later version, with the expected key. Other roles
     /// have no forbidden privileges.
     Current,
-    /// An object is missing, has an older version or another key, or other roles have too many
-    /// privileges. [`install_claims`] corrects that.
+    /// An object is missing or has an older version, the key is not the expected one, or other
+    /// roles have forbidden privileges. [`install_claims`] corrects this.
     Outdated,
     /// The schemas do not exist, and the service may not create schemas in the database.
     NotAllowed,

@@ -26,8 +26,8 @@ pub struct NodeStatus {
     pub since: i64,
     /// How many seconds ago the node most recently registered.
     pub seen: f64,
-    /// How many connections the node has claimed. The other nodes do not open these, even if the
-    /// node has fewer open.
+    /// How many connections the node has claimed. The other nodes leave this number of connections
+    /// to the node, even if it has fewer open.
     pub claimed: i64,
     /// How many connections the node has open.
     pub connections: i64,

@@ -74,11 +74,11 @@ fn version(source: &str) -> Option<u32> {
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
-/// Inspects the event trigger. The first column is the body of the trigger's function; NULL unless
-/// all of this holds: the trigger is enabled, the function and its schema have the same owner, and
-/// this owner is a superuser or the service's role. The second column says whether the service may
-/// create the trigger. The service must be a superuser, and prepared transactions must be disabled,
-/// because a transaction with NOTIFY cannot be prepared.
+/// Inspects the event trigger. The first column is the body of the trigger's function if the
+/// trigger is enabled, the function and its schema have the same owner, and this owner is a
+/// superuser or the service's role; otherwise it is NULL. The second column is true if the service
+/// may create the trigger: the service is a superuser, and prepared transactions are disabled. They
+/// must be disabled, because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

@@ -6,8 +6,8 @@ use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::{ConnectError, is_outage, outage};
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
-/// Converts the error of a failed statement. With `bound`, the position in the error is converted
-/// to a position in the text with named placeholders from which that statement was parsed.
+/// Converts the error of a failed statement. If `bound` is given, the reported position becomes a
+/// position in the original text of the statement, which has named placeholders.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
     let Some(reported) = error.as_db_error() else {
         return if error.is_closed() || is_io(error) {

@@ -146,8 +146,8 @@ impl ServiceConnections {
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
-        // A pooled connection in use above a limit counts in both numbers: it holds a permit, and
-        // it is open in its pool. The result is therefore their maximum, not their sum.
+        // A pooled connection in use above a limit is in both counts, because it holds a permit and
+        // is open in its pool. So the result is the larger count, and not the sum.
         permits.max(open + self.main.trim(limits.control))
     }
 

@@ -48,10 +48,11 @@ impl Limits {
         }
     }
 
-    /// The limits of a node in which the catalogs of `databases` databases are read regularly. Each
-    /// of them may keep a connection, and one more connection is for other databases. Otherwise
-    /// every read would log in, because reads in turn always close the connection that is needed
-    /// next. These connections take at most a third of those for users.
+    /// The limits of a node that regularly reads the catalogs of `databases` databases. Each of
+    /// these databases may keep a connection, and one more connection is for other databases. With
+    /// fewer connections, every read would need a login: if the databases are read in turn, each
+    /// read closes the connection that is needed next. The limit on connections that read catalogs
+    /// grows by at most a third of the connections that are left for users.
     #[must_use]
     pub fn with_polled_databases(self, connections: usize, databases: usize) -> Self {
         let most = self.lookups + self.left_for_users(connections) / 3;
@@ -179,8 +180,8 @@ impl Permits {
     }
 
     /// While there are more connections to catalogs than the limit, closes the connections that
-    /// have been idle longest. Returns how many connections above the limit are left, because they
-    /// are in use.
+    /// have been idle longest. Connections in use stay open. Returns how many connections above the
+    /// limit are left.
     pub(super) fn trim(&self, catalogs: &HashMap<DatabaseName, ServicePool>) -> usize {
         let limit = self.limits.lock().lookups;
         loop {

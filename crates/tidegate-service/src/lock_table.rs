@@ -7,8 +7,8 @@
 //! The guard is a connection that holds two kinds of locks: the locks that it needs to find the
 //! session with the most locks, and a reserve. When the table is full, the guard releases the
 //! reserve and terminates the session with the most locks. PostgreSQL cannot terminate a session
-//! while the session parses a very long text. Until the session ends, the service's statements use
-//! the locks that the reserve has freed.
+//! while the session parses a very long query string. Until the session ends, the service's
+//! statements use the room that the released reserve has left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,9 +43,9 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Other sessions can invalidate the caches by changing many definitions. While the table is full,
 /// a catalog can be read only if the session already holds a lock on it. The planner also locks the
-/// indexes of the relations that it plans to read. The views `pg_roles` and `pg_stats` stand for
-/// the catalogs `pg_authid` and `pg_statistic`, which only superusers may read. Every role may read
-/// the views, and reading them locks these catalogs too.
+/// indexes of the relations that it plans to read. The list has the views `pg_roles` and `pg_stats`
+/// instead of the catalogs `pg_authid` and `pg_statistic`, because only superusers may read these
+/// catalogs. Every role may read the views, and reading a view also locks its catalog.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -152,8 +152,8 @@ struct ReserveState {
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open in which a check has run. The transaction holds all locks that later
-/// checks need, so a check works while the table is full. The transaction holds no snapshot between
+/// Keeps a transaction open, and runs the checks in it. The transaction holds all locks that a
+/// check needs, so a check works while the table is full. The transaction holds no snapshot between
 /// its statements. Returns when the connection has ended, or when a transaction cannot be started
 /// although the table is not full.
 async fn serve_checks(

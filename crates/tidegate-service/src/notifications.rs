@@ -91,8 +91,8 @@ async fn forward(
                 drop(notifications.send(Notification::Listening));
             }
             message = messages.next() => match message {
-                // At `Listening` the receivers read everything, so an earlier notification is not
-                // needed.
+                // A notification before `Listening` is ignored, because `Listening` makes the
+                // receivers invalidate their caches.
                 Some(Ok(AsyncMessage::Notification(_))) if !listening => {}
                 Some(Ok(AsyncMessage::Notification(message))) => {
                     drop(notifications.send(Notification::Received(message.payload().into())));

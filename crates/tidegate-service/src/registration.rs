@@ -83,10 +83,10 @@ impl NodeRegistration {
     /// part of the total, but at most [`NodeDemand::most`], and at most the number of connections
     /// that the other nodes have not claimed.
     ///
-    /// The node publishes the larger of its share and [`NodeDemand::claimed`]. If its share is
-    /// smaller, it closes connections and publishes a smaller claim with a later exchange. A share
-    /// never exceeds what the other nodes have left, so all claims together can exceed the total
-    /// only because each node claims a minimum, even if nothing is left.
+    /// The node publishes the larger of its share and [`NodeDemand::claimed`] as its claim. If the
+    /// share is smaller, the node closes connections and publishes a smaller claim with a later
+    /// exchange. A share never exceeds what the other nodes have left. So the sum of all claims can
+    /// exceed the total only because a node claims a minimum even if nothing is left.
     ///
     /// # Errors
     ///
@@ -124,9 +124,9 @@ impl fmt::Debug for NodeRegistration {
     }
 }
 
-/// The statements that compute and claim the share under a lock. They are sent as one text, which
-/// is one transaction. The lock ends with this transaction, so a node that is suspended cannot hold
-/// the lock.
+/// The statements that compute and claim the share under a lock. They are sent as one simple query,
+/// which PostgreSQL runs as one transaction. The lock ends with this transaction, so a node that is
+/// suspended cannot hold the lock.
 fn exchange_sql(identity: &NodeIdentity, demand: &NodeDemand) -> String {
     let NodeIdentity { id, version, since } = identity;
     let NodeDemand {

@@ -18,12 +18,12 @@ use super::tls::Tls;
 
 /// How long a statement of the service waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// The delay after which a client may retry if no back-off determines it.
+/// The `retry_after` of an error, unless the back-off of the circuit breaker determines it.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Refuses new service connections for a time after PostgreSQL could not be reached or had no free
-/// connection. The time grows with each failure. The values are the back-off, and the time until
-/// which connections are refused (`None` if they are not).
+/// connection. The time grows with each failure. The two values are the back-off, and the instant
+/// at which connections are allowed again; `None` if they are not refused.
 pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
 impl ServiceCircuitBreaker {
@@ -144,7 +144,7 @@ impl ServicePool {
     }
 
     /// While there are more than `size` connections, closes the connections that have been idle
-    /// longest. Returns how many connections above `size` are left, because they are in use.
+    /// longest. Connections in use stay open. Returns how many connections above `size` are left.
     pub(super) fn trim(&self, size: usize) -> usize {
         loop {
             match self.occupancy() {

@@ -69,8 +69,8 @@ impl ServiceSession {
     }
 
     /// Terminates a backend. Returns whether the backend existed. The process id may have been
-    /// reused, so the role of the process must be that of `backend`, or must have been dropped.
-    /// Connections of the administrator are never terminated.
+    /// reused, so the process is terminated only if it has the role of `backend` or its role was
+    /// dropped. Connections of the administrator are never terminated.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
         let ended = self
             .object()

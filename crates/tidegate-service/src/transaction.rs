@@ -40,8 +40,8 @@ impl Transaction for ServiceTransaction {
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             self.check()?;
-            // The transaction counts as failed until the statement has succeeded, because the
-            // future may be dropped.
+            // The transaction counts as failed until the statement has succeeded. If the future is
+            // dropped before that, the transaction can no longer be used.
             self.failed = true;
             let outcome = within(self.deadline, self.session.run(statement, sink)).await;
             self.failed = outcome.is_err();

@@ -196,10 +196,10 @@ struct Events {
     _subscription: Subscription,
 }
 
-/// Waits for the next deliveries and returns their text. Returns a comment, which clients ignore,
-/// if none arrives for [`COMMENT_INTERVAL`], and an error event when the token expires or is no
-/// longer valid. Returns `None` after the final event, when the event queue was closed, and when
-/// the node is shutting down.
+/// Waits for the next deliveries and returns their text. If no delivery arrives for
+/// [`COMMENT_INTERVAL`], returns a comment, which clients ignore. If the token expires or is no
+/// longer valid, returns an error event. Returns `None` after the final event, when the event queue
+/// was closed, and when the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;

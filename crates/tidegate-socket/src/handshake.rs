@@ -83,8 +83,8 @@ pub fn is_handshake(headers: &HeaderMap) -> bool {
     has_word(headers, &CONNECTION, "upgrade") && has_word(headers, &UPGRADE, "websocket")
 }
 
-/// Accepts the handshake. The caller is authenticated later, on the socket, because a browser does
-/// not show the response to a failed handshake to the page.
+/// Accepts the handshake. The caller is authenticated later, on the socket. Browsers hide the
+/// response to a failed handshake from the page, so the page could not read the error.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The identity of a socket's caller, and checks whether the identity is still valid.
+//! The identity of a socket's caller, and the check of its validity.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,8 +42,8 @@ impl CallerIdentity {
         })
     }
 
-    /// Whether both identities have the same scopes, and run as the same role or as the same member
-    /// with the same claims.
+    /// Whether both identities have the same scopes, database and role. Members of a group must
+    /// also be the same member with the same claims.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |identity: &Self| {
             let login = identity.caller.login()?;

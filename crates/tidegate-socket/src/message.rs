@@ -36,8 +36,8 @@ pub(super) struct InvalidMessage {
     pub message: String,
 }
 
-/// The members of a message, and the message's id. The id is `None` if the message has none that is
-/// a string or a number.
+/// The members of a message, and its id. The id is `None` if it is missing, or is neither a string
+/// nor a number.
 pub(super) struct MessageFields<'a> {
     pub members: Members<'a>,
     pub id: Option<Id>,

@@ -1,5 +1,5 @@
-//! The operations and subscriptions that run on a socket under an id, and the messages with their
-//! events.
+//! The operations and subscriptions that run on a socket under an id, and the messages for the
+//! events of subscriptions.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use super::table_subscription::RawFrame;
 
 /// A running operation or subscription. Dropping it aborts the operation and ends the subscription.
 pub(super) struct RunningOperation {
-    /// The number of the operation on this socket, by which deliveries name their subscription.
+    /// The number of the operation on this socket. A delivery has the number of its subscription.
     pub tag: u64,
     pub task: AbortHandle,
     /// The frame of a subscription. The subscription's task sets the frame before any event is

@@ -115,8 +115,8 @@ struct Session {
     identity: Option<CallerIdentity>,
     /// When the token expires; `None` if there is no token.
     expires: Option<Instant>,
-    /// When the socket is closed, unless a message moves the deadline: the time limit of the first
-    /// message, or the expiry of the token. `None` without a limit.
+    /// The time at which the socket is closed: the time limit of the first message, or the expiry
+    /// of the token. A message can change the deadline. `None` if there is no limit.
     deadline: Option<Instant>,
     /// Whether `connection_init` was received.
     initialised: bool,

@@ -22,7 +22,7 @@ pub(super) struct RawFrame {
     relation: String,
     /// The columns that formed the primary key when the subscription started.
     key: Vec<Box<str>>,
-    /// The columns that the client requested; by default all that are not generated.
+    /// The columns that the client requested; by default all columns that are not generated.
     shown: Vec<Box<str>>,
 }
 

@@ -120,9 +120,10 @@ pub struct DatabaseError {
 }
 
 impl DatabaseError {
-    /// The message with which an executor itself reports SQLSTATE 40001: a definition that a
-    /// statement uses has changed since the statement was prepared. The executor cannot prepare the
-    /// statement again, because it cannot repeat the earlier statements of the transaction.
+    /// The message of an error with SQLSTATE 40001 that an executor itself reports. The error means
+    /// that a definition has changed since a statement that uses it was prepared. The executor
+    /// cannot prepare the statement again, because it cannot repeat the earlier statements of the
+    /// transaction.
     pub const DEFINITION_CHANGED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 

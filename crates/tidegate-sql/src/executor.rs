@@ -137,9 +137,12 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent after the sinks have accepted all rows, so that an error of a sink rolls
-    /// everything back. If no statement writes, or if none returns rows, COMMIT is sent with the
-    /// statements nevertheless. An error of a sink then comes too late, so a sink must not fail for
-    /// a statement without columns.
+    /// everything back. There are two exceptions, in which COMMIT is sent with the statements:
+    ///
+    /// - There is nothing to roll back, because the mode is [`Mode::Snapshot`], or all statements
+    ///   are reads without side effects.
+    /// - No statement has result columns. An error of a sink then comes too late for a rollback, so
+    ///   a sink must not fail for a statement without columns.
     AfterRows,
 }
 
@@ -242,8 +245,8 @@ pub enum ConnectionLimit {
     Subscriptions(u32),
 }
 
-/// The author of a statement's text. Which connections the statement may run on depends on the
-/// author.
+/// The author of a statement's text. The author determines the connections on which the statement
+/// may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
     /// A caller, or a sub-user who wrote a method. The statement runs on a connection that logged

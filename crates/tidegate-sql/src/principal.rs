@@ -87,9 +87,9 @@ pub enum RoleUse {
     /// The role of a group, in a request of one of its members. As for [`Self::Anonymous`], no
     /// session state survives a request.
     Member(Arc<Member>),
-    /// The role is used on a shared connection, which runs only statements that Tidegate or the
-    /// tenant's owner wrote, for one caller after the other. Statements remain prepared, and a read
-    /// without side effects needs no reset.
+    /// The role is used on a shared connection. The connection serves one caller after the other,
+    /// and runs only statements that Tidegate or the tenant's owner wrote. Statements remain
+    /// prepared, and a read without side effects needs no reset.
     Trusted(SharedBy),
 }
 
@@ -120,7 +120,8 @@ impl RoleUse {
         matches!(self, Self::Trusted(_))
     }
 
-    /// Whether no session state may survive a request, prepared statements included.
+    /// Whether a session is reset completely after each request. No session state survives, not
+    /// even prepared statements.
     pub fn is_reset_fully(&self) -> bool {
         matches!(self, Self::Anonymous | Self::Member(_))
     }

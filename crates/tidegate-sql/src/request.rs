@@ -88,8 +88,9 @@ pub enum RequestError {
         /// The column of the error in bytes, from 1.
         column: usize,
     },
-    /// The body is JSON, but neither an object nor an array; or an array that is empty or has too
-    /// many elements; or a single object with U+0000 in the name of a member.
+    /// The body is JSON of the wrong form: it is neither an object nor an array, or it is an array
+    /// that is empty or has too many elements, or it is a single object with U+0000 in the name of
+    /// a member.
     #[error("the body is {problem}")]
     InvalidBody {
         /// The problem with the body.

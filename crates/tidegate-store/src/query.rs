@@ -1,4 +1,4 @@
-//! Statements on the control schema, with their values, and the connection on which they run.
+//! Statements on the control schema, their values, and the control database, which runs them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -49,7 +49,7 @@ pub struct Tenant {
     /// The privileges that were granted and revoked when the database was adopted, as JSON, so that
     /// the changes can be undone. `None` if nothing has to be undone.
     pub grants: Option<String>,
-    /// Which SQL the tenant's default user may run.
+    /// The SQL that the tenant's default user may run.
     /// [`tidegate_identity::IdentityStore::set_anonymous_sql`] changes it.
     pub anonymous_sql: AnonymousSql,
     /// When the tenant was created or adopted.

@@ -134,8 +134,8 @@ pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
 ///
 /// # Errors
 ///
-/// A message about the problem: the document is not a string, or PostgreSQL cannot store it because
-/// of U+0000 or an unpaired surrogate.
+/// A message about the problem: the document is not a string, or the string contains U+0000 or an
+/// unpaired surrogate, which PostgreSQL cannot store.
 pub fn string(document: &str) -> Result<Cow<'_, str>, &'static str> {
     let inner = document
         .trim_ascii()
@@ -167,7 +167,8 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // An empty `Vec` would also reserve space for four members when the first is added.
+                // This reserves no additional space. An empty `Vec` would reserve space for four
+                // members too, when the first member is added.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));

@@ -1,4 +1,5 @@
-//! A stream with a send buffer and a receive buffer, in which messages are found without copying.
+//! A stream with a send buffer and a receive buffer. Received messages are read in the receive
+//! buffer, without copying them.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -13,21 +14,21 @@ use super::stream::Stream;
 
 /// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
-/// The free space in bytes that the receive buffer gets for a read. It is small, because most
-/// responses are shorter, and because every idle connection keeps its buffer.
+/// The free space in bytes that the receive buffer gets for a read. The space is small, because
+/// most responses fit into it, and because every idle connection keeps its buffer.
 const READ: usize = 8 << 10;
-/// The free space in bytes for a read after a read that filled the buffer. A longer read saves
+/// The free space in bytes for a read if the previous read filled the buffer. A longer read saves
 /// system calls for long responses.
 const LONG_READ: usize = 32 << 10;
-/// The maximum length in bytes of an accepted message. A longer value could not be sent to a client
-/// anyway.
+/// The maximum length in bytes of an accepted message. It equals the default of the setting
+/// `response_limit`. With this default, a longer value fits only into a streamed response.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
 /// A buffer that has grown to more than this number of bytes, for a long message, is freed when it
 /// is empty.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
-/// The maximum number of bytes that are read from an abandoned stream and discarded. It is larger
-/// than the socket buffers, so a server that sends no new data never reaches it.
+/// The maximum number of bytes that are read from an abandoned stream and discarded. This is more
+/// than the socket buffers can contain, so only a server that continues to send reaches it.
 const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a message could not be read.
@@ -113,7 +114,7 @@ impl Channel {
         self.stream.resume_reads()
     }
 
-    /// Sends what the send buffer still contains, and waits until the server has closed the stream.
+    /// Sends the rest of the send buffer, and waits until the server has closed the stream.
     pub async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];
@@ -199,7 +200,7 @@ pub struct Inbound {
     start: usize,
     /// The length of the current message including its header; 0 if there is no current message.
     current: usize,
-    /// Whether the previous read filled the buffer, so that probably more data can be read.
+    /// Whether the previous read filled the buffer. If it did, more data can probably be read.
     is_full: bool,
 }
 

@@ -85,7 +85,7 @@ fn start(
     Ok(())
 }
 
-/// The error for a startup packet that is too long. It is detected here because PostgreSQL would
+/// The error for a startup packet that is too long. Such a packet is not sent: PostgreSQL would
 /// close the connection without an error, which would look like an outage.
 fn too_long(startup: &StartupParameters) -> ConnectError {
     let settings = startup.settings();
@@ -171,8 +171,8 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
 }
 
 /// Reads messages up to the first `ReadyForQuery`. Returns the backend, and whether the server is
-/// in recovery. The second value is `None` if the server does not report it, as before PostgreSQL
-/// 14.
+/// in recovery. The second value is `None` if the server does not report whether it is in recovery.
+/// Servers before version 14 do not.
 async fn wait_until_ready(
     channel: &mut Channel,
     role: &str,

@@ -14,9 +14,9 @@ pub(crate) fn shorten_paths(rejection: &mut DatabaseError) {
     }
 }
 
-/// Whether errors with this SQLSTATE can be about files. These are PostgreSQL's classes for system,
-/// configuration and internal errors, the codes for errors of system calls
-/// (`errcode_for_file_access`), and 0A000, which CREATE EXTENSION uses.
+/// Whether errors with this SQLSTATE can be about files. This is true for PostgreSQL's classes of
+/// system, configuration and internal errors, for the codes of failed system calls
+/// (`errcode_for_file_access`), and for 0A000, which CREATE EXTENSION uses.
 fn is_about_files(sqlstate: &str) -> bool {
     matches!(sqlstate, "0A000" | "42501" | "42809" | "53100")
         || ["58", "F0", "XX"].contains(&sqlstate.get(..2).unwrap_or_default())

@@ -7,8 +7,8 @@ use super::redact_paths::shorten_paths;
 /// An error as PostgreSQL sent it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {
-    /// The part of the error that a caller may see. Its position refers to the text that PostgreSQL
-    /// received.
+    /// The part of the error that a caller may see. Its `position` refers to the statement as
+    /// PostgreSQL received it.
     pub rejection: DatabaseError,
     /// The name of the C function that raised the error. Unlike the message, it is never
     /// translated.
@@ -59,8 +59,8 @@ impl ServerError {
         error
     }
 
-    /// Whether a stale description of the statement may have caused the error. False for a missing
-    /// privilege (42501), which has other causes.
+    /// Whether a stale description of the statement may have caused the error. A missing privilege
+    /// (42501) has other causes, so it is excluded although its code is in class 42.
     pub fn may_be_stale_description(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")

@@ -145,9 +145,10 @@ impl Stream {
     /// unacknowledged data stays open for a quarter of an hour after its server has disappeared.
     ///
     /// The limit also ends a connection with unsent data if the server does not read for this time.
-    /// A backend does not read while it runs a statement. Do not set the limit on a connection on
-    /// which statements are sent before earlier statements have ended. Has no effect on systems
-    /// other than Linux.
+    /// A backend does not read while it runs a statement. So do not set the limit on a connection
+    /// on which statements are sent before earlier statements have ended.
+    ///
+    /// The limit has an effect only on Linux, and not on Unix sockets or paused streams.
     pub fn limit_unacknowledged(&self, limit: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         match self {

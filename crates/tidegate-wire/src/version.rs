@@ -34,8 +34,8 @@ pub const OLDEST: u32 = 13;
 pub const NEWEST: u32 = 18;
 
 /// The end of the `GRANT role` statement that allows the administrator to act as a role that it has
-/// created. From PostgreSQL 16 on, the membership that `CREATE ROLE` itself grants to the creator
-/// has neither of the two options.
+/// created. From PostgreSQL 16 on, `CREATE ROLE` itself makes the creator a member of the new role,
+/// but without the options INHERIT and SET.
 pub fn membership(version: u32) -> &'static str {
     if version >= V16 {
         " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
@@ -86,9 +86,9 @@ pub fn has_parameter_privileges(version: u32) -> bool {
     version >= V15
 }
 
-/// Whether logical decoding has this bug: after a transaction that was open while a publication
-/// changed, it continues to use the old version of the publication. `version` is
-/// `server_version_num`.
+/// Whether logical decoding has this bug: if a transaction is open while a publication changes,
+/// decoding continues to use the old version of the publication after the transaction has ended.
+/// `version` is `server_version_num`.
 pub fn keeps_old_publications(version: u32) -> bool {
     let fixed_in = match version / 10_000 {
         13 => 21,

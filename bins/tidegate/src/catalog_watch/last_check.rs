@@ -27,13 +27,14 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether a comparison is due. The pause after a comparison is multiplied by `databases`, so
-    /// that the comparisons of this number of databases together do not take more time than
-    /// [`PAUSE_FACTOR`] allows for one.
+    /// Whether a comparison is due. None is due while the snapshot in the marker is unchanged. If
+    /// the counts have changed too, the watched objects may have changed, and a comparison is due
+    /// immediately. If only the snapshot has changed, a comparison is due after a pause, because
+    /// PostgreSQL may report counts late. A comparison is also due immediately if there was none
+    /// before, or if it failed.
     ///
-    /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
-    /// report counts late, so a comparison also follows if only the snapshot has changed, but after
-    /// a pause.
+    /// The pause is multiplied by `databases`, so that the comparisons of this number of databases
+    /// together take no more time than [`PAUSE_FACTOR`] allows for one database.
     pub(super) fn is_due(&self, marker: &ChangeMarker, databases: u32) -> bool {
         match &self.marker {
             None => true,

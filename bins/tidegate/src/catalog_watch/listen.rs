@@ -7,11 +7,12 @@ use tidegate_service::{ListenEnd, ServiceConnections};
 use tidegate_sql::DatabaseName;
 use tokio::sync::mpsc;
 
-/// How long a database without an event trigger is only polled before listening is tried again. The
-/// time is long, because each attempt needs a login.
+/// The time until listening to a database is tried again, if the database has no event trigger or
+/// listening has ended. Until then, the database is only polled. The time is long, because each
+/// attempt needs a login.
 const LISTEN_RETRY: Duration = Duration::from_mins(10);
-/// How long a database is only polled before listening is tried again, if no service connection was
-/// free for it.
+/// The time until listening to a database is tried again, if no service connection was free for it.
+/// Until then, the database is only polled.
 const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
 
 /// An event that the listener of a database reports.

@@ -127,7 +127,8 @@ fn print_slots(slots: &[&SlotStatus]) -> Result {
     print_table(&heading, &rows)
 }
 
-/// Formats a number of bytes in the largest unit of which there are at least 10.
+/// Formats a number of bytes. Uses the largest unit in which the number is at least 10, or else
+/// bytes.
 fn size(bytes: i64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units

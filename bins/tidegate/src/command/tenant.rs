@@ -106,8 +106,8 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
 
 /// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The passwords are derived from a random key and not from the master key, because the printed
-    // SQL does not contain the verifier of the owner's password.
+    // The passwords are derived from a random key. The master key is not needed, because the
+    // printed SQL does not contain the verifier of the owner's password.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());

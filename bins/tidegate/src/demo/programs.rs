@@ -65,8 +65,8 @@ fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     Ok((!cache.starts_with("/nonexistent")).then_some(cache))
 }
 
-/// Whether the error means that no suitable PostgreSQL is installed, and `package` has a suitable
-/// version.
+/// Whether a download of `package` can resolve the error: no suitable PostgreSQL is installed, and
+/// the version of `package` is suitable for the cluster's data, if there is any.
 fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     match error {
         ClusterError::NoBinaries { .. } => true,

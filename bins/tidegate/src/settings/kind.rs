@@ -27,7 +27,7 @@ pub(crate) trait Kind: Sized {
     const EXPECTED: &'static str;
     /// Parses the text; `None` if it is invalid.
     fn parse(text: &str) -> Option<Self>;
-    /// The value of a setting that no source gives and that has no default; `None` if a value is
+    /// The value of a setting without a default, if no source gives a value. `None` if a value is
     /// required.
     fn absent() -> Option<Self> {
         None

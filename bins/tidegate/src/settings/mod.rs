@@ -86,7 +86,7 @@ pub(crate) enum SettingSource {
     Environment(String),
     /// A flag on the command line, by its name without the dashes.
     Flag(String),
-    /// The command itself has set the value, for example `demo` the URL of its PostgreSQL.
+    /// The command itself has set the value. For example, `demo` sets the URL of its PostgreSQL.
     Command,
 }
 

@@ -4,8 +4,9 @@ use strsim::osa_distance;
 
 use super::table::{Setting, TABLE};
 
-/// The setting whose name has the smallest edit distance from `name`; `None` if this distance is
-/// too large and the setting's name does not contain `name`.
+/// The setting whose name has the smallest edit distance from `name`. If this distance is too
+/// large, returns `None`, unless `name` has at least three bytes and the setting's name contains
+/// `name`.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     let scored = TABLE
         .iter()

@@ -20,8 +20,8 @@ pub(super) enum AdoptionStep {
     Nothing,
     /// Write the records, with a hash of the owner's password, and run the SQL of the adoption.
     Adopt(Planned),
-    /// Run only the SQL and set the password, because an interrupted run has already written the
-    /// records.
+    /// Run the SQL of the adoption and set the owner's password. An interrupted run has already
+    /// written the records.
     Complete(Planned),
 }
 
@@ -70,8 +70,8 @@ impl AdoptionStep {
         }
     }
 
-    /// Makes the database a tenant, unless it is a tenant already, and sets the owner's password.
-    /// Without a `password_file`, generates the password and returns it.
+    /// Makes the database a tenant and sets the owner's password. Without a `password_file`,
+    /// generates the password and returns it. Does nothing if the database is a tenant already.
     pub(super) async fn run(
         self,
         service: &Service,

@@ -22,8 +22,8 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
 /// `PGPASSWORD`, as in libpq. If PostgreSQL requires a password and there is none, asks for it at
 /// the terminal. The password is added to `address` and to `admin_url`.
 ///
-/// Returns `None` unless it asked for the password. While a returned [`ExitOnSignal`] exists, a
-/// signal ends the process.
+/// Returns an [`ExitOnSignal`] only if it asked for the password. While this value exists, a signal
+/// ends the process.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,
@@ -63,7 +63,8 @@ fn refused(error: AdminError, address: &Address) -> CliError {
             "correct the user or the password in the address, or the password in PGPASSWORD"
                 .to_owned()
         }
-        // The text is searched, because tokio-postgres reports only there which step failed.
+        // tokio-postgres reports the failed step only in the text of the error, so the text is
+        // searched.
         ConnectFault::Unavailable if reason.contains("TLS handshake") => {
             "a server without TLS needs ?sslmode=disable in the address, and one whose certificate \
              is not a public one needs sslrootcert"

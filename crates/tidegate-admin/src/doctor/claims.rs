@@ -72,8 +72,9 @@ async fn functions(
     })
 }
 
-/// Returns at most 100 statements, as SQL comments. They make the administrator the owner of those
-/// objects in the schemas `tidegate` and `tidegate_private` that other roles own.
+/// Returns the statements that make the administrator the owner of the schemas `tidegate` and
+/// `tidegate_private` and of the objects in them, except those that it already owns. The statements
+/// are SQL comments. At most 100 are returned.
 async fn take_over(session: &Session) -> Result<String> {
     let query = "SELECT pg_catalog.format('-- ALTER %s OWNER TO %I;', o.name, current_user) \
         FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL ( \
@@ -94,8 +95,8 @@ async fn take_over(session: &Session) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The finding about policies that may call a function of claims for each row. A call in a SELECT
-/// of its own, such as `(SELECT tidegate.user_id())`, runs once for a statement.
+/// The finding about policies that may call a function of claims for each row. A call in a scalar
+/// subquery, such as `(SELECT tidegate.user_id())`, runs only once for each statement.
 async fn slow_policies(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
     let query = "SELECT pg_catalog.format('%I on %I.%I', p.polname, n.nspname, c.relname) \
         FROM pg_catalog.pg_policy p \

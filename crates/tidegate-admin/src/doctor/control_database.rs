@@ -25,8 +25,8 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     // If the database cannot be opened for lack of the privilege CONNECT, `rights` reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The database is used for something else. No other finding is returned, because the
-            // SQL of the others would lock out the present users of the database.
+            // The database is used for something else. No other finding is returned, because its
+            // SQL would lock out the present users of the database.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }

@@ -139,8 +139,8 @@ async fn restricted_functions(
     feed: ChangeSource<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
-    // The SQL grants the functions to the service's own logins, because they take advisory locks in
-    // the database.
+    // The SQL grants the functions to the service's own logins, because these logins take advisory
+    // locks in the database.
     let mut service = Vec::new();
     if !session.superuser {
         service.push(session.role.as_str());

@@ -134,9 +134,10 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
     ORDER BY h.line_number";
 
 /// Reports the roles of a tenant as which the service cannot log in. The tenant's database must
-/// exist. If the administrator is a superuser, all roles with a wrong password are found by their
-/// verifiers. Otherwise they are found only among the roles as which the check tries to log in:
-/// [`roles_to_try`], and the groups that log in for members.
+/// exist. The check tries to log in as the [`roles_to_try`]. A superuser can also read the
+/// verifiers of all roles, and thus finds every wrong password. Any other administrator finds only
+/// wrong passwords of the roles that are tried, which then include the groups that log in for
+/// members.
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,

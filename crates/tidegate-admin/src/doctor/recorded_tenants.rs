@@ -46,8 +46,8 @@ impl Admin {
     }
 }
 
-/// Selects the recorded tenants. The rows of a tenant are one for each user with a role, and one
-/// for each group that has members.
+/// Selects the recorded tenants. A tenant has one row for each user with a role, and one row for
+/// each group that has members. A tenant without users has one row.
 const RECORDED: &str = "\
     SELECT t.name, t.owner_role, t.adopted, u.role, u.user_group, \
            coalesce(u.default_user, false), \
@@ -260,8 +260,8 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The roles that are missing for groups to which only members belong. [`memberships`] covers the
-/// groups to which users with a role belong.
+/// The missing roles of those groups that have only users without a role. [`memberships`] covers
+/// the groups that have users with a role.
 pub(super) async fn missing_member_groups(
     home: &Session,
     tenant: &RecordedTenant,

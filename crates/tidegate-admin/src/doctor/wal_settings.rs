@@ -35,7 +35,8 @@ pub(super) async fn level(session: &Session) -> Result<Finding> {
 }
 
 /// Compares the limits on slots and WAL senders with the numbers that the nodes need. These numbers
-/// follow from the number of databases with a retention slot, which counts as 1 if there are none.
+/// depend on the number of databases with a retention slot. If there is no such database, one is
+/// assumed.
 pub(super) async fn slots_and_senders(
     session: &Session,
     nodes: u32,
@@ -79,7 +80,7 @@ impl Need {
         }
     }
 
-    /// The number of copies of slots, if each node reads one of each database.
+    /// The number of copies of retention slots, if each node has a copy for each database.
     fn copies(&self) -> u32 {
         self.nodes.saturating_mul(self.databases)
     }

@@ -129,9 +129,9 @@ async fn attach(
     Ok(())
 }
 
-/// Opens a session of the database's owner, and grants the owner the privileges to use the trigger
-/// functions, if they are missing. Returns `None` if the owner cannot log in, or may not create
-/// triggers on the table.
+/// Opens a session of the database's owner. If the owner lacks the privileges to use the trigger
+/// functions, grants them. Returns `None` if the owner cannot log in, or may not create triggers on
+/// the table.
 async fn owner(
     shared: &Shared,
     database: &DatabaseName,

@@ -65,8 +65,8 @@ impl Layout {
 pub(super) struct Layouts {
     /// The layouts by the OID of the table and the number that a trigger gave to the layout.
     known: HashMap<(u32, i64), KnownLayout>,
-    /// The layout in the most recent `Relation` message of the stream for each root table, by the
-    /// OID of the table.
+    /// For each root table, by its OID, the layout in the table's most recent `Relation` message in
+    /// the stream.
     described: HashMap<u32, Arc<Layout>>,
 }
 

@@ -22,8 +22,7 @@ pub(super) enum LockedWork<'a> {
     Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
     /// Commands.
     Run(&'a str),
-    /// The maximum number of open streams, and commands. If more streams are open, the commands do
-    /// not run.
+    /// Commands that run only if at most this number of streams is open.
     RunUnlessRead(i64, &'a str),
 }
 

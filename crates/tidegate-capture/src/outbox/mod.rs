@@ -47,8 +47,8 @@ pub use status::{OutboxReader, OutboxStatus};
 pub struct OutboxSettings {
     /// The maximum number of bytes of changes that the outbox keeps for subscribers that resume.
     pub retention: u64,
-    /// The time for which triggers keep writing after the last node stopped. A node that starts
-    /// later reports a gap to its subscribers.
+    /// The maximum time for which triggers keep writing after the last node has stopped. If a node
+    /// starts after the triggers have stopped, it reports a gap to its subscribers.
     pub lease: Duration,
     /// The shortest and the longest poll interval. The interval is the shortest after a change was
     /// read, and grows while nothing is read.

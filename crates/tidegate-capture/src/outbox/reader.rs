@@ -14,8 +14,9 @@ use super::{number, pgoutput, position, record_text, unreadable};
 
 /// The maximum number of changes in a page.
 const PAGE: i64 = 1024;
-/// The size of a page in bytes. Several transactions fit on a page only if their changes are not
-/// larger together. A page of a larger transaction ends with the change that reaches this size.
+/// The size of a page in bytes. If a page has several transactions, the total size of their changes
+/// is at most this size. A larger transaction takes several pages, each of which ends with the
+/// change that reaches this size.
 const PAGE_BYTES: i64 = 4 << 20;
 
 /// A transaction in the outbox, with the number and the total size of its changes.
@@ -50,7 +51,7 @@ pub(super) struct OutboxTailer {
     /// The position that the stream has reached. All changes before it were returned to the caller
     /// of `read`.
     at: LogPosition,
-    /// The transactions after `at` whose changes were not all returned yet.
+    /// The transactions after `at` that were not returned, or were returned only in part.
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
     /// id of the change that was returned last.
@@ -70,8 +71,8 @@ impl OutboxTailer {
         }
     }
 
-    /// Returns the next messages. If there are no more changes, returns only the position reached,
-    /// and only if it has grown or `requested` is true.
+    /// Returns the next messages. If there are no more changes, returns the position that was
+    /// reached, if it has grown or `requested` is true, and otherwise nothing.
     pub(super) async fn read(&mut self, requested: bool) -> LogResult<Vec<LogMessage>> {
         if self.waiting.is_empty() {
             let (end, renewed) = self.reader.advance().await?;
@@ -163,7 +164,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reads a page of a transaction that is longer than a page.
+    /// Reads the next page of a transaction that does not fit on one page.
     async fn page(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let Some(transaction) = self.waiting.pop_front() else {
             return Ok(());

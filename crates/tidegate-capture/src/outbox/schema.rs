@@ -51,9 +51,9 @@ pub(super) async fn renew(
 
 /// Prepares a session that assigns positions to transactions or reads their changes. The session
 /// gets the statement timeout [`STATEMENT_TIMEOUT`]. If `synchronous_commit` is off, it is changed
-/// to `local`, so that a commit that assigns positions also flushes the commits of the transactions
-/// that it has read. Otherwise, if a writer has turned `synchronous_commit` off, a crash could undo
-/// a change that a subscriber has already received.
+/// to `local`. A commit that assigns positions to transactions then also flushes the commits of
+/// these transactions. Otherwise, if a writer has turned `synchronous_commit` off, a crash could
+/// undo a change that a subscriber has already received.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT_TIMEOUT.as_millis();
     admin
@@ -76,8 +76,8 @@ async fn belongs_to_database(admin: &CaptureSession) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether the outbox has everything that this release creates, and no role except its owner may
-/// use it.
+/// Whether the outbox has everything that this release creates, and only its owner has privileges
+/// on its schema.
 async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }

@@ -28,9 +28,9 @@ impl ReaderSession {
     }
 
     /// Assigns positions to the transactions that have committed. Returns the next position, and
-    /// the id of a transaction. Changes of transactions with smaller ids may not have been
-    /// captured, because the lease had expired or a trigger was missing. If the id changes while a
-    /// stream runs, the stream must end.
+    /// the id of a transaction. The outbox may lack changes of transactions with smaller ids,
+    /// because the lease had expired or a trigger was missing. If the id changes while a stream
+    /// runs, the stream must end.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

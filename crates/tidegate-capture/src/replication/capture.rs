@@ -64,8 +64,9 @@ enum Added {
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// The position from which every change of the table is captured already. This capture then
-    /// only adds columns to the row images. `None` if changes may be missing before this capture.
+    /// The position from which every change of the table is already captured. In this case, this
+    /// capture only adds columns to the row images. `None` if changes before the completion of this
+    /// capture may be missing.
     before: Option<LogPosition>,
 }
 
@@ -98,8 +99,8 @@ impl CaptureSession {
     }
 
     /// Adds the table to a publication. Retries until the locks are granted or the deadline passes.
-    /// Does not retry if PostgreSQL refuses UPDATE and DELETE of the table, because they are
-    /// published and the table has no usable replica identity.
+    /// Does not retry while PostgreSQL refuses UPDATE and DELETE of the table; see
+    /// [`TableInfo::refuses_writers`].
     async fn add_until_locked(
         &self,
         shared: &Shared,

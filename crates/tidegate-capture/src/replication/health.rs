@@ -2,8 +2,8 @@
 
 /// See [`tidegate_changelog::ChangeLog::health_query`]. A mark is the OID of the table's entry in a
 /// publication. The OID changes if the table is removed from the publication and added again. The
-/// query also returns tables that operators or other programs added to the publication of every
-/// operation, because PostgreSQL may refuse writes to them.
+/// query also returns tables that operators or other programs added to the publication `tidegate`,
+/// because PostgreSQL may refuse writes to these tables.
 pub(super) const HEALTH_QUERY: &str = "\
     WITH RECURSIVE published AS (\
         SELECT r.prrelid AS oid, r.oid AS row, p.pubname = 'tidegate' AS everything, \

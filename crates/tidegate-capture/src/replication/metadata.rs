@@ -38,8 +38,9 @@ pub(super) struct TableMetadata {
     /// `None`.
     pub(super) inserts: Option<LogPosition>,
     /// The position at which the unfinished capture was begun; `None` if there is none. A node that
-    /// finishes a capture compares this position with the one at which it began the capture. If
-    /// they differ, another node has finished that capture or begun another one.
+    /// is about to finish a capture compares this position with the position at which that capture
+    /// was begun. If the positions differ, another node has finished the capture or has begun a new
+    /// one.
     pub(super) begun: Option<LogPosition>,
     /// The replica identity that the table had before the service changed it to FULL; `None` if the
     /// service did not change it.

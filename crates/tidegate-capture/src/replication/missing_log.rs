@@ -15,8 +15,8 @@ use tidegate_changelog::LogPosition;
 pub(super) struct MissingLog(Arc<Mutex<HashMap<String, LogPosition>>>);
 
 impl MissingLog {
-    /// Whether reading the slot failed at this position. A slot that another node has created again
-    /// has another position.
+    /// Whether reading the slot failed at this position. If another node has created the slot
+    /// again, the slot has another position, so the earlier failure does not count.
     pub(super) fn has(&self, slot: &str, position: LogPosition) -> bool {
         self.0.lock().get(slot) == Some(&position)
     }

@@ -112,9 +112,10 @@ const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg
 
 /// Selects the tables that are in one of the two publications, or have a line in the capture
 /// metadata, which is the comment of the publication `tidegate`. Leaves out the tables with the
-/// OIDs `$1` and their partitions. Selects nothing while more than one stream is open, or if this
-/// session lacks the rights of the owners of the publications or of a table. The columns: OID,
-/// name, whether `tidegate` contains the table, whether `tidegate_inserts` does, and the metadata.
+/// OIDs `$1` and their partitions, and each table for which this session lacks the rights of the
+/// owner. Selects nothing while more than one stream is open, or if this session lacks the rights
+/// of the publications' owners. The columns: OID, name, whether `tidegate` contains the table,
+/// whether `tidegate_inserts` contains it, and the metadata.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

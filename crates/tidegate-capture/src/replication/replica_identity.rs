@@ -1,7 +1,7 @@
 //! Prevents captures from blocking writers. If UPDATE and DELETE of a table are published,
-//! PostgreSQL refuses them unless the table has a replica identity. A table has none if the primary
-//! key or index that was its replica identity was dropped, or if its owner set REPLICA IDENTITY
-//! NOTHING.
+//! PostgreSQL refuses them unless the table has a replica identity. A captured table loses its
+//! replica identity if the primary key or the index of the identity is dropped, or if the owner
+//! sets REPLICA IDENTITY NOTHING.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;

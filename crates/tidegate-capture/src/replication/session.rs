@@ -17,8 +17,9 @@ use crate::error;
 /// The time limit for a command that need not wait for other sessions.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The maximum time for which the server may leave sent data unacknowledged. Without this limit,
-/// the status updates of a stream would keep a connection open after the server has disappeared.
+/// The maximum time for which the server may leave sent data unacknowledged. After the server has
+/// disappeared, the status updates of a stream are such data. Without this limit, they would keep
+/// the connection open for a quarter of an hour.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// A row of a result, in text form.

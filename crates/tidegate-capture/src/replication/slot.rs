@@ -24,7 +24,8 @@ pub(super) struct LogState {
     pub(super) retention_slot_name: String,
     /// `None` if the slot does not exist.
     retention_slot: Option<RetentionSlot>,
-    /// The end of the log when this state was read.
+    /// The end of the log when this state was read, or the position of a retention slot that was
+    /// created afterwards.
     now: LogPosition,
     /// `server_version_num`.
     server_version: u32,
@@ -57,9 +58,9 @@ pub(super) async fn open(
         "SELECT lsn FROM \
          pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
-    // Another node may have advanced the retention slot since its position was read. If the stream
-    // requested a position before that of its own slot, PostgreSQL would silently begin at the
-    // slot's position.
+    // The position of the copy counts, because another node may have advanced the retention slot
+    // since its position was read. If the stream requested an earlier position than that of the
+    // copy, PostgreSQL would silently begin at the position of the copy.
     let copied = session.run(&copy, COMMAND_TIMEOUT).await?;
     let earliest = position_of_slot(&copied)?;
     let start = match start {

@@ -26,7 +26,7 @@ const GATHER_INTERVAL: Duration = Duration::from_millis(1);
 /// returns at least this number of transactions.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
 /// A server counts as shutting down if it asks for a report this many times in a row, each time
-/// within this duration after the request before.
+/// within this duration after the previous request.
 const SHUTDOWN_REQUESTS: (Duration, u32) = (Duration::from_millis(500), 3);
 /// The maximum number of messages that one read returns.
 const BATCH: usize = 1024;
@@ -53,14 +53,15 @@ pub(super) struct Stream {
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
-    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so
-    /// that the slot keeps the log of the retention window.
+    /// Whether this stream is read for all nodes. Such a stream confirms positions late, so that
+    /// the slot keeps the log of the retention window.
     is_for_all_nodes: bool,
     /// Used to record that the log of the retention slot is missing. The stream reads this slot or
     /// a copy of it. `None` if there is no retention slot.
     slot_log: Option<SlotLog>,
-    /// The time of PostgreSQL's most recent request for a report, and the number of requests so far
-    /// that followed each other within [`SHUTDOWN_REQUESTS`].
+    /// The time of PostgreSQL's most recent request for a report, and the number of requests in the
+    /// current series. In a series, each request comes within the duration of
+    /// [`SHUTDOWN_REQUESTS`] after the previous one.
     report_requests: (Instant, u32),
 }
 
@@ -83,8 +84,8 @@ impl Stream {
         }
     }
 
-    /// Makes the stream the one that is read for all nodes. Such a stream confirms late, so it ends
-    /// when the server shuts down. Otherwise the server would wait until everything is confirmed.
+    /// Marks the stream as read for all nodes. A server that shuts down waits until everything is
+    /// confirmed. Such a stream confirms late, so it ends when the server shuts down.
     pub(super) fn for_all_nodes(mut self) -> Self {
         self.is_for_all_nodes = true;
         self

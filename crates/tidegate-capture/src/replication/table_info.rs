@@ -19,12 +19,11 @@ pub(super) struct TableInfo {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// The first value says whether the table is in the publication of every operation, the second
-    /// whether it is in the publication of INSERT.
+    /// Whether the table is in the publication `tidegate`, and whether it is in `tidegate_inserts`.
     pub(super) listed: (bool, bool),
-    /// Whether the publication of every operation has the table with all its rows and columns.
+    /// Whether the publication `tidegate` has the table with all its rows and columns.
     everything: bool,
-    /// Whether the publication of INSERT has the table with all its rows and columns.
+    /// Whether the publication `tidegate_inserts` has the table with all its rows and columns.
     inserts: bool,
     /// Whether both publications have the options with which the service created them, or publish
     /// more operations.

@@ -6,9 +6,9 @@ use tidegate_sql::DatabaseName;
 use super::{EVERYTHING, INSERTS, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Creates the publications if they are missing. Returns whether it created them. An existing
-/// retention slot must then be created again, because it cannot decode changes for publications
-/// that are newer than the slot.
+/// Creates the publications if they are missing. Returns whether it created any. If so, an existing
+/// retention slot must be created again, because it cannot decode changes for publications that are
+/// newer than the slot.
 pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     let state = State::read(&admin).await?;

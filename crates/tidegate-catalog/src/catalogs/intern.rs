@@ -17,8 +17,8 @@ use crate::model::Schema;
 pub(super) type Digest = [u64; 2];
 type SchemaKey = (DatabaseName, Digest);
 
-/// The schemas and relations by their digests. The references are weak, so that the cache keeps no
-/// schema alive that nothing else refers to.
+/// The schemas and relations by their digests. The references are weak, so that a schema is dropped
+/// with the last reference outside of this cache.
 #[derive(Default)]
 pub(super) struct Intern {
     schemas: Mutex<HashMap<SchemaKey, Weak<Schema>>>,

@@ -43,9 +43,9 @@ const RETENTION_TICKS: u64 = 1200;
 /// them.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
-    /// the database: DDL statements, and statements during which the database reported a
-    /// definition. If a statement may have called a function that runs DDL, `visibility` decides
-    /// whether the statement counts.
+    /// the database. DDL statements count, and statements during which the database reported DDL.
+    /// `visibility` decides whether other statements count too, because a function that they call
+    /// may run DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
@@ -184,8 +184,8 @@ impl CatalogCache {
 
     /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster.
     /// When roles may have changed, the calling function must compare them with [`load::roles`]. If
-    /// roles were only added, it must call [`CatalogCache::roles_added`]; after any other change,
-    /// [`CatalogCache::watch`] for each database.
+    /// roles were only added, it must call [`CatalogCache::roles_added`]. After any other change of
+    /// roles, it must call [`CatalogCache::watch`] for each database.
     ///
     /// # Errors
     ///
@@ -207,9 +207,9 @@ impl CatalogCache {
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
-    /// a request has already compared the fingerprint since the definition was counted. Then the
-    /// fingerprint is not compared again.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
+    /// not compare the fingerprint again if a request has compared it since the definition was
+    /// counted, which is usual.
     ///
     /// # Errors
     ///
@@ -253,9 +253,9 @@ impl CatalogCache {
         }
     }
 
-    /// Records that only roles whose OID in `pg_roles` is higher than `after`, and memberships of
-    /// these roles, have changed since the previous comparison of the cluster's roles
-    /// ([`load::roles`]).
+    /// Records a change of roles since the previous comparison of the cluster's roles
+    /// ([`load::roles`]). The change must affect only roles whose OID in `pg_roles` is higher than
+    /// `after`, and memberships of these roles.
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
@@ -374,8 +374,8 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose GraphQL type name got a number, because another type already had the
-/// name. This is unusual, but no error.
+/// Logs each relation whose GraphQL type has a numbered name, because another type already had the
+/// name without the number. This is unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

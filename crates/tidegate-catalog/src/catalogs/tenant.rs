@@ -39,9 +39,9 @@ struct State {
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
-    /// The oldest value of `epoch` whose schemas may be served. It is raised after a change through
-    /// this node, so that the next request sees the change, and after a long time without a
-    /// comparison.
+    /// The lowest value of `epoch` whose schemas may be served. It is raised to `epoch` if this
+    /// node may have run DDL, so that the next request sees the change. It is also raised if the
+    /// previous comparison was long ago.
     required: u64,
     /// Whether the database reports the DDL that its functions and triggers run.
     visibility: DdlVisibility,
@@ -80,7 +80,7 @@ impl DatabaseState {
         self.state.lock().visibility
     }
 
-    /// Sets whether the database reports DDL, which decides how definitions are counted.
+    /// Sets whether the database reports DDL. Definitions are counted accordingly.
     pub(super) fn set_visibility(&self, visibility: DdlVisibility) {
         self.state.lock().visibility = visibility;
     }
@@ -102,8 +102,8 @@ impl DatabaseState {
     }
 
     /// Stores a fingerprint that was read after `definitions` was counted. Returns whether a
-    /// definition, or a role that existed at the previous comparison, changed; `false` for the
-    /// first fingerprint.
+    /// definition has changed, or a role that existed at the previous comparison. Returns `false`
+    /// for the first fingerprint.
     pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));
@@ -113,7 +113,7 @@ impl DatabaseState {
                 .as_ref()
                 .map(|(definitions, _)| definitions);
         state.epoch += u64::from(redefined);
-        // GRANT is a definition too, and may change the key of a role.
+        // The changed definition may be a GRANT, which may change the key of any role.
         let change = if redefined {
             RolesChange::Changed
         } else {
@@ -145,8 +145,8 @@ impl DatabaseState {
         }
     }
 
-    /// Lets requests skip the comparison until a definition is counted, for [`WATCH_TICKS`] ticks
-    /// at most, because the fingerprint cannot be compared.
+    /// Lets requests skip the comparison, because the fingerprint cannot be compared now. Requests
+    /// compare again after a definition was counted, and after [`WATCH_TICKS`] ticks at the latest.
     pub(super) fn skip_comparison(&self, definitions: DdlCount, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
@@ -230,8 +230,8 @@ impl DatabaseState {
         current.or_else(|| previous?.last_loaded(name))
     }
 
-    /// The schemas loaded for the previous group of a role, from before its privileges changed;
-    /// `None` if there are none.
+    /// The schemas loaded for the previous group of a role. The role belonged to that group before
+    /// the role's key changed. `None` if there are none.
     pub(super) fn previous(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
         let (_, previous) = state.role_groups.last(role)?;
@@ -258,9 +258,8 @@ impl DatabaseState {
         found
     }
 
-    /// Removes the roles and slots that were not used in the last `max_idle` ticks, as
-    /// [`RoleGroups::remove_unused`]. Returns whether any roles are left or the database itself was
-    /// used in that time.
+    /// Removes unused roles and slots; see [`RoleGroups::remove_unused`]. Returns whether any roles
+    /// are left, or the database itself was used in the last `max_idle` ticks.
     pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
         let left = self.state.lock().role_groups.remove_unused(now, max_idle);
         left || self.age(now) < max_idle

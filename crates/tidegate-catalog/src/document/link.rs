@@ -22,9 +22,9 @@ struct ForeignKeyLink<'a> {
 
 /// Adds the relationships of each relation.
 ///
-/// A foreign key becomes a relationship only if the role may read all columns of the key. But names
-/// are chosen for all foreign keys between visible relations, also for those that become no
-/// relationship, so that a name does not mean different foreign keys for different roles.
+/// A foreign key becomes a relationship only if the role may read all columns of the key. However,
+/// names are chosen for every foreign key between visible relations, even if it does not become a
+/// relationship. Otherwise the same name could mean different foreign keys for different roles.
 pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema) {
     let links = links(parts, schema);
     let mut forward: HashMap<RelationId, Vec<&ForeignKeyLink<'_>>> = HashMap::new();
@@ -104,7 +104,7 @@ fn ends<'a>(
     links.iter().map(end).collect()
 }
 
-/// The relationship along a foreign key; `None` if the role may not read both relations and all
+/// The relationship along a foreign key; `None` unless the role may read both relations and all
 /// columns of the key.
 fn relationship(
     schema: &Schema,

@@ -124,8 +124,8 @@ struct RelationEntry {
     /// Whether row level security applies to the role for this relation.
     #[serde(default)]
     row_security: bool,
-    /// Whether all policies are known to call only functions that cannot write: built-in functions,
-    /// or Tidegate's functions for claims.
+    /// Whether all policies are known to call only functions that cannot write: built-in functions
+    /// that are not volatile, and Tidegate's functions for claims.
     #[serde(default)]
     plain_policies: bool,
     comment: Option<Box<str>>,

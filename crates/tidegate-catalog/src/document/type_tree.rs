@@ -64,19 +64,20 @@ impl<'a> TypeTree<'a> {
         self.build(oid, 0)
     }
 
-    /// Whether the type is a domain, and `is` returns true for it or for a domain that is its base
-    /// type, directly or indirectly.
+    /// Whether `is` returns true for a domain, or for one of the domains on which it is based.
+    /// Returns `false` for a type that is not a domain.
     pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
         self.of_domain(name, |domain| is(domain).then_some(()))
             .is_some()
     }
 
-    /// The type modifier of a domain, or of one of its base types; `None` for other types.
+    /// The type modifier of a domain, or else of the nearest domain on which it is based. `None` if
+    /// there is none, or if the type is not a domain.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
     }
 
-    /// Whether `min` and `max` accept the type, or the base type of a domain.
+    /// Whether `min` and `max` accept the type. For a domain, the base type decides.
     pub(super) fn has_min_max(&mut self, name: &TypeName) -> bool {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {

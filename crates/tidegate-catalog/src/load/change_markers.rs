@@ -14,7 +14,8 @@ static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("change_markers.sql")));
 
 /// The marker of a kind of object, such as roles. If two reads of the marker give equal markers, no
-/// object of this kind changed between the two reads.
+/// object of this kind changed between the two reads. `counts` may change late, but `snapshot`
+/// changes immediately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.

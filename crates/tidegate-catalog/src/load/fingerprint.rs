@@ -70,9 +70,9 @@ pub struct Fingerprint {
     pub change: RolesChange,
 }
 
-/// Reads the fingerprint of all definitions and roles that determine what any role sees of the
-/// database. `before` is the state of the roles at the previous comparison. If `before` is `None`,
-/// the result has [`RolesChange::Changed`].
+/// Reads the fingerprint of all definitions and roles on which the schemas of the database depend,
+/// for all roles. `before` is the state of the roles at the previous comparison. If `before` is
+/// `None`, the result has [`RolesChange::Changed`].
 ///
 /// # Errors
 ///
@@ -133,8 +133,8 @@ pub async fn definitions(
     })
 }
 
-/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. The function
-/// [`definitions`] finds the other changes, or the databases notify the node of them.
+/// Reads only the part of [`fingerprint`] that covers the cluster's roles and memberships. Changes
+/// of the other parts are found with [`definitions`], or the databases notify the node of them.
 ///
 /// # Errors
 ///

@@ -73,10 +73,11 @@ pub(crate) async fn relations(
     group(rows)
 }
 
-/// Whether an error may mean that PostgreSQL cannot determine which writes a view or foreign table
-/// allows, for example because the library of a foreign data wrapper is missing. [`relations`] then
-/// repeats the query without asking about these writes, so that one such relation does not make the
-/// whole schema unusable. The result is false for timeouts, conflicts and a lack of resources.
+/// Whether the cause of an error may be a view or foreign table for which PostgreSQL cannot
+/// determine the allowed writes, for example because the library of a foreign data wrapper is
+/// missing. [`relations`] then repeats the query without determining these writes, so that one such
+/// relation does not make the whole schema unusable. Returns `false` for timeouts, conflicts and a
+/// lack of resources.
 fn is_about_a_view(error: &Error) -> bool {
     let Error::Sql(error) = error else {
         return false;

@@ -19,17 +19,17 @@ pub struct Column {
     /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`; `None` if the type has
     /// none.
     pub modifier: Option<i32>,
-    /// Whether the aggregate functions `min` and `max` of PostgreSQL, or of the type's extension,
-    /// accept the type, or the base type of a domain. This differs between versions. The
-    /// polymorphic functions, such as `min(anyarray)` and `min(anyenum)`, do not count.
+    /// Whether the aggregate functions `min` and `max` accept the type. For a domain, the base type
+    /// decides. Only functions of PostgreSQL or of the type's extension count, which differ between
+    /// versions. Polymorphic functions, such as `min(anyarray)` and `min(anyenum)`, do not count.
     pub has_min_max: bool,
     /// How values of the column can be compared. There is an entry for each simple type that is
     /// part of the column's type and not built in. Other types have no entry.
     pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is rejected, because the column or its domain is NOT NULL.
     pub not_null: bool,
-    /// Whether an INSERT may omit the column although it is NOT NULL, because the column or its
-    /// domain has a default, an identity or a generation expression.
+    /// Whether the column or its domain has a default, or the column has an identity or a
+    /// generation expression. An INSERT may then omit the column even if it is NOT NULL.
     pub has_default: bool,
     /// How the values of a generated column are stored; `None` for other columns.
     pub generated: Option<Generated>,

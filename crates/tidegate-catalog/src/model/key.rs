@@ -54,8 +54,8 @@ pub enum ConstraintKind {
 pub enum Referenced {
     /// A visible relation of the same schema, and its referenced columns in key order.
     SameSchema(RelationId, Vec<ColumnId>),
-    /// A relation of another schema, or a relation or column that is not visible to the role. Such
-    /// a foreign key has no relationship.
+    /// A relation of another schema, or a relation of the same schema that is not visible to the
+    /// role or has a referenced column that is not visible. The foreign key has no relationship.
     OtherSchema {
         /// The name of the schema.
         schema: Box<str>,

@@ -17,8 +17,7 @@ pub use relationship::{Cardinality, Relationship, RelationshipId};
 
 use crate::naming::Renamed;
 
-/// One schema, restricted to what a role may use: the relations and columns on which it has a
-/// privilege.
+/// One schema, restricted to the relations and columns on which a role has a privilege.
 #[derive(Debug)]
 pub struct Schema {
     name: Box<str>,

@@ -25,8 +25,8 @@ pub struct Relation {
     pub persistence: Persistence,
     /// Whether row level security applies to the role for this relation.
     pub row_security: bool,
-    /// Whether all policies are known to call only functions that cannot write: built-in functions,
-    /// or Tidegate's functions for claims.
+    /// Whether all policies are known to call only functions that cannot write: built-in functions
+    /// that are not volatile, and Tidegate's functions for claims.
     pub plain_policies: bool,
     /// The text of `COMMENT ON`; `None` without a comment.
     pub comment: Option<Box<str>>,

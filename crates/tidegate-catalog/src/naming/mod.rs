@@ -15,14 +15,15 @@ pub(crate) use relationship::{RelationshipEnd, name_relationships};
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
 pub(crate) use type_name::{TypeNames, type_names};
 
-/// For each name that was taken, the last number that was appended to it.
+/// For each name that was not free, the last number that was appended to it.
 #[derive(Default)]
 struct LastNumbers(HashMap<String, u32>);
 
 impl LastNumbers {
     /// Calls `take` with the name, then with the name and 2, with the name and 3 and so on, until
-    /// `take` returns true. Returns the name that was taken. Continues from the last number of the
-    /// same name, so that many equal names do not take quadratic time.
+    /// `take` returns true. Returns the name that `take` accepted. If numbers were appended to the
+    /// same name before, continues after the last one, so that many equal names do not take
+    /// quadratic time.
     fn first_free(&mut self, name: &str, mut take: impl FnMut(&str) -> bool) -> String {
         if take(name) {
             return name.to_owned();

@@ -36,8 +36,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes of the type names for a relation's aggregates. The first one belongs to the type of
-/// the rows that the root field returns.
+/// The suffixes of the type names for a relation's aggregates. The first suffix is for the type of
+/// the groups that the root field returns. The others are for the aggregate functions.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
@@ -46,7 +46,7 @@ pub const AGGREGATES: [&str; 5] = [
     "AggregateMax",
 ];
 
-/// A relation whose name in `PascalCase` is taken, so that its type name got a number.
+/// A relation whose type name got a number, because its name in `PascalCase` was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The name of the relation, as PostgreSQL stores it.
@@ -70,9 +70,10 @@ pub(crate) struct TypeNames {
 /// type name got a number.
 ///
 /// If several relations have the same name in `PascalCase`, the first relation gets that name as
-/// its type name, and the others get it with a number. The type names of aggregates are chosen
-/// last, and get a number if they are taken. So a new relation does not change the type name of
-/// another relation, unless both have the same name in `PascalCase`.
+/// its type name, and the others get it with a number. A reserved name always gets a number. Names
+/// with a number are chosen after all names without one, and the type names of aggregates last.
+/// Therefore a new relation does not change the type name of a relation that has no number, unless
+/// both have the same name in `PascalCase`.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<TypeNames>, Vec<Renamed>) {

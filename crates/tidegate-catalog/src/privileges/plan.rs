@@ -80,8 +80,8 @@ fn check_revocable(table: &TablePrivileges, role: &Role, access: Access) -> Resu
 /// The statements that revoke the table privileges that exceed `access`, and all privileges on the
 /// sequences of the table. There are no statements for [`Access::Write`]. A table privilege is
 /// revoked by its grantor. The privileges on a sequence are revoked by the owner of the sequence,
-/// if the service can run as the owner. The table privileges are those that PostgreSQL reports and
-/// not a fixed list, so that privileges that only newer versions have are included.
+/// if the service can run as the owner. The table privileges come from the grants that PostgreSQL
+/// reports and not from a fixed list. So they include privileges of newer versions of PostgreSQL.
 fn revocations(table: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();

@@ -57,8 +57,8 @@ impl Archive {
         }
         let package = Package::for_this_platform()?;
         let folder = |name: &str| variable(name).map(PathBuf::from);
-        // There is no default in a folder such as `/tmp`, because this process runs programs from
-        // the cache folder, so other users must not be able to write to it.
+        // This process runs programs from the cache folder, so other users must not be able to
+        // write to it. Therefore the default is not in a folder such as `/tmp`.
         let of_user = folder("XDG_CACHE_HOME")
             .or_else(|| Some(folder("HOME")?.join(".cache")))
             .unwrap_or_else(|| PathBuf::from("/nonexistent"));

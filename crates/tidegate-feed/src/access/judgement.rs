@@ -28,9 +28,9 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// the rows, `:table` and `:columns` are the quoted name and the column names of the table, and
 /// `:rows` is a JSON array of row images. The statement selects the numbers (from 1) of the images
 /// that pass the policies, separated by commas. It selects NULL if a transaction is not visible
-/// yet. It also selects NULL if the table now has other columns, because values would get into the
-/// wrong columns. In both cases the calling function tries again. After a change of columns, an
-/// attempt succeeds only after the policies have been read again.
+/// yet. It also selects NULL if the table now has other columns, because otherwise values would get
+/// into the wrong columns. In both cases the calling function tries again. After a change of
+/// columns, an attempt succeeds only after the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,

@@ -1,9 +1,9 @@
 //! Row level security that the service evaluates for members, without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
-//! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
-//! value the column must have in the rows that the member may see. For a changed row, the service
-//! looks up the subscriptions of the members whose value is in this column of the row
+//! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service computes the
+//! value that the column has in the member's rows. When a row changes, the service takes the
+//! column's value in this row, and looks up the subscriptions of the members with this value
 //! ([`crate::dispatch::index`]). PostgreSQL evaluates policies of other forms.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};

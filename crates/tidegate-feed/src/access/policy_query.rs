@@ -19,10 +19,10 @@ use crate::catalog_query::{TextRow, is_true, text};
 ///
 /// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
 /// same way in all supported versions. With an empty `search_path` it writes the schema before
-/// every function and operator that is not built in. The type of the column must be one whose
-/// values are equal if and only if their text forms are equal. The functions and schemas of
-/// Tidegate must belong to the service's role, because another owner could have replaced the
-/// functions.
+/// every function and operator that is not built in. The service compares the text forms of values,
+/// so the column must have a type whose values are equal if and only if their text forms are equal.
+/// The functions and schemas of Tidegate must belong to the service's role, because another owner
+/// could have replaced the functions.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \
@@ -112,9 +112,9 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
 
 /// The part of the caller on which a condition depends; `depends_on` is the last result column of
 /// [`POLICIES`]. Two ways to depend on the caller leave no entry in `pg_depend`:
-/// `current_setting()`, and a view of the catalog, such as `pg_settings`, in a FROM clause. So a
-/// condition that contains `from` or `current_setting`, or calls anything but the usual built-in
-/// functions, is treated as depending on everything.
+/// `current_setting()`, and a view of the catalog, such as `pg_settings`, in a FROM clause. So the
+/// result is [`CallerPart::Identity`] if the condition contains `from` or `current_setting`. The
+/// result is the same if the condition calls a function that is not a usual built-in function.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
     let lower = condition.to_ascii_lowercase();
     let reads_more = ["from", "current_setting"]

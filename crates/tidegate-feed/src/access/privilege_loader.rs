@@ -1,8 +1,9 @@
 //! Loads privileges for many subscriptions together.
 //!
 //! Many subscriptions that start at the same time must not cause one query each. While a query runs
-//! on a database, new requests wait for the next query, which covers all of them. Each request gets
-//! the result of a query that started after the request, so no result is outdated.
+//! on a database, new requests wait. The next query covers up to [`MAX_BATCH`] pairs of role and
+//! table. Each request gets the result of a query that started after the request, so no result is
+//! outdated.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -72,9 +72,10 @@ mod column {
 /// whether row level security applies (PostgreSQL, "Row Security Policies"), which columns are
 /// readable, and which policies apply to the role.
 ///
-/// The readable columns are given as a text: `*` for all columns, or one letter for each column:
-/// `t` if it is readable, `f` if not, or `?` if it no longer exists. The text is empty if the role
-/// may not use the schema, and `?` if the schema no longer exists.
+/// The readable columns are encoded in a string. It is `*` if all columns are readable. Otherwise
+/// it has one character for each column: `t` for a readable column, `f` for a column that is not
+/// readable, and `?` for a column that no longer exists. The string is empty if the role may not
+/// use the schema, and `?` if the schema no longer exists.
 ///
 /// The last result column is true if a change of memberships cannot revoke the privileges. This
 /// requires that both conditions hold:

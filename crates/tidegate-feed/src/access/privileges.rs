@@ -40,7 +40,7 @@ pub(crate) struct ColumnPrivileges {
     pub(crate) name: Box<str>,
     pub(crate) readable: bool,
     /// Whether the change log omits the column because it is a generated column. PostgreSQL 18 and
-    /// later omit only virtual generated columns, earlier versions all generated columns.
+    /// later omit only virtual generated columns. Earlier versions omit all generated columns.
     pub(crate) not_in_log: bool,
     /// Whether the column belongs to the replica identity, so that the change log contains its
     /// value in old rows.

@@ -23,13 +23,14 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The maximum number of results that an evaluator caches for other subscriptions. If it has more
-/// after a call of [`RlsEvaluator::visible`], it keeps only the result of the last change of the
-/// call, and the results of later changes.
+/// The maximum number of results that an evaluator caches for other subscriptions. When a call of
+/// [`RlsEvaluator::visible`] exceeds this number, the evaluator removes the results of all changes
+/// before the last change of the call.
 const MAX_CACHED: usize = 4096;
 
-/// How long a cached result is used, unless its query was slow. A policy may depend on the time or on other tables, so a
-/// subscription that resumes later must not use an old result.
+/// How long a cached result is used. The result of a slow query is used for a longer time. A policy
+/// may depend on the time or on other tables, so a subscription that resumes later must not use an
+/// old result.
 const LIFETIME: Duration = Duration::from_secs(5);
 
 /// Decides which row images a caller may see. The results are shared by all subscriptions of the
@@ -38,9 +39,9 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// The property that is equal for all callers of this evaluator, besides the role. With
-    /// [`CallerPart::Nothing`], only the role is equal. With [`CallerPart::Claims`], the claims are
-    /// equal too. With [`CallerPart::Identity`], everything on which a policy can depend is equal.
+    /// What all callers of this evaluator have in common. [`CallerPart::Nothing`]: only the role.
+    /// [`CallerPart::Claims`]: the role and the claims. [`CallerPart::Identity`]: everything on
+    /// which a policy can depend.
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,
@@ -129,8 +130,8 @@ impl RlsEvaluator {
     }
 
     /// Decides for each change whether the caller may see it. A TRUNCATE is always visible. A row
-    /// image that lacks a column which the policies read is not visible. Returns `None` if the
-    /// changes cannot be evaluated yet, for one of two reasons:
+    /// image is not visible if it lacks one of the columns that the policies read. Returns `None`
+    /// if the changes cannot be evaluated yet, for one of two reasons:
     ///
     /// - The transactions of the changes are not visible to queries yet. Policies that read tables
     ///   would see these tables as they were before the transactions.

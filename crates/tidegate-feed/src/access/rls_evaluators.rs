@@ -12,9 +12,9 @@ use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 use crate::access::rls_policy::CallerPart;
 
-/// The maximum number of callers with the same role that wait at the same time for PostgreSQL to
-/// judge row images of one table. It is high enough that the executor uses multiplexed connections,
-/// on which it sends waiting statements in one write.
+/// The maximum number of evaluators of one role and table that wait for PostgreSQL at the same
+/// time. The number is high enough for the executor to use multiplexed connections. On these it
+/// sends waiting statements in one write.
 const JUDGED_TOGETHER: usize = 8;
 
 /// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated

@@ -47,8 +47,8 @@ pub(crate) struct PolicyEquality {
     pub(crate) claim: Option<Box<str>>,
 }
 
-/// The type of a column that a policy compares. Two values are equal if and only if PostgreSQL
-/// prints the same text for both.
+/// The type of a column that a policy compares. Two values of such a type are equal if and only if
+/// PostgreSQL prints the same text for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ComparedType {
     /// A text type whose values are equal if and only if their bytes are equal.

@@ -219,10 +219,10 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database without subscriptions. Then removes, in the background, the objects
-/// that the feed has created in the database. Returns `true` if the feed has stopped, or if the
-/// [`Feed`] was dropped. Returns `false` if the feed continues, because it is in use or was
-/// replaced by another feed.
+/// Stops the feed of a database if it has no subscriptions. A background task then removes the
+/// objects that the feed has created in the database. Returns `true` if the feed has stopped, or if
+/// the [`Feed`] was dropped. Returns `false` if the feed is in use, or if it is no longer the
+/// current feed of the database.
 fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
     let Some(shared) = shared.upgrade() else {
         return true;

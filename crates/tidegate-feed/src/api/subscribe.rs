@@ -111,8 +111,7 @@ pub(crate) async fn subscribe(
     let policy = privileges.policy.as_ref();
     let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
     // If there is a [`MemberRule`], the service applies the policies itself, without a query.
-    // Otherwise an evaluator has PostgreSQL evaluate the policies, and each evaluation costs a
-    // query.
+    // Otherwise an evaluator is used. It sends a query to PostgreSQL for each evaluation.
     let evaluated = policy.filter(|_| rule.is_none());
     let rls = evaluated.map(|_| evaluators.get(&request.login, relation, &privileges));
     let subscriber = Arc::new(Subscriber {
@@ -138,8 +137,8 @@ pub(crate) async fn subscribe(
     attach(database, subscriber, start, definition_count)
 }
 
-/// Adds the subscription to the hub, and starts a reader or replay task if it needs one. Returns
-/// `None` in the same case as [`subscribe`].
+/// Adds the subscription to the hub. Starts a replay, or a reader for the connection, if the hub
+/// requests one. Returns `None` in the same case as [`subscribe`].
 fn attach(
     database: &Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
@@ -172,7 +171,7 @@ fn attach(
 /// # Errors
 ///
 /// The errors of [`wait_live`](crate::database::stream_progress::StreamProgress::wait_live), if the
-/// stream is not open at the deadline and has not reached the cursor.
+/// stream is not open at the deadline.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,
@@ -202,12 +201,12 @@ async fn start_at(
     Ok(StartAt::Gap(Resync::Expired))
 }
 
-/// Handles a subscription that does not fit the schema that the change log most recently described
-/// for its table. The definition of the table may have changed after the last change of a row, and
-/// the change log describes the table again only before the next change of a row. Therefore this
-/// function waits until the stream has reached the current end of the log. If the subscription
-/// still does not fit, the known schema is outdated and is removed, because the subscription's
-/// columns were checked against the current catalog.
+/// Checks whether a subscription fits the known schema of its table, which is the most recent
+/// description of the table in the change log. If it does not fit, waits until the stream has
+/// reached the current end of the log, because the log may contain a newer description. If the
+/// subscription still does not fit, removes the known schema. That schema is outdated: the
+/// subscription's columns were checked against the current catalog, but the change log describes a
+/// changed table only before the next change of a row.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

@@ -1,7 +1,7 @@
 //! Checks whether captures are intact, and repairs them. A user may remove a table from the
-//! publication or disable its triggers. A user may also drop the key that is the replica identity
-//! of a table, after which PostgreSQL rejects UPDATE and DELETE. The change log does not report
-//! these changes.
+//! publication, or disable the triggers of a table. A user may also drop the key that is the
+//! replica identity of a table. PostgreSQL then rejects UPDATE and DELETE. The change log does not
+//! report these changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ struct LastHealth {
     marks: Vec<Box<str>>,
 }
 
-/// The health of a table's capture, which is a row of
+/// The health of a table's capture, as read from a row of
 /// [`tidegate_changelog::ChangeLog::health_query`].
 struct CaptureHealth {
     table: u32,
@@ -107,7 +107,7 @@ impl CaptureHealth {
         })
     }
 
-    /// The marks of the capture of the kinds of changes that `demand` requires.
+    /// The marks for the kinds of changes that `demand` requires.
     fn marks(&self, demand: &Demand) -> &[Box<str>] {
         if demand.changes {
             &self.changes
@@ -191,8 +191,8 @@ enum CaptureFault {
 }
 
 /// Returns `true` if the capture of a table has no marks left. The table is then no longer
-/// captured. Also returns `true` if the query for the marks fails. Returns `false` if the query has
-/// no row for the table, because the table does not exist.
+/// captured. Also returns `true` if the query for the marks fails. Returns `false` if the table
+/// does not exist. The query then has no row for it.
 pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));
@@ -242,9 +242,9 @@ async fn recapture(
         .map(drop)
 }
 
-/// Makes PostgreSQL accept writes again to a table to which only clients of other nodes subscribe.
-/// The capture sets the table's replica identity to FULL, or removes the table from the publication
-/// if that fails. Errors are ignored, except [`LogError::Gone`].
+/// Makes PostgreSQL accept UPDATE and DELETE on a table again. Only clients of other nodes
+/// subscribe to this table. The capture sets the table's replica identity to FULL. If that fails,
+/// it removes the table from the publication. Errors are ignored, except [`LogError::Gone`].
 async fn unblock_writes(
     database: &DatabaseFeed,
     table: u32,

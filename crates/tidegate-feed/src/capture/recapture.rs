@@ -21,10 +21,10 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // `captured.since` can be later than `known.captured.since` without a gap only because more
-    // kinds of changes are captured now. Otherwise changes may be missing: for example, the table
-    // was released, its partitions changed, or another change log was opened
-    // ([`Captures::reset_positions`]).
+    // If `captured.since` is later than `known.captured.since`, changes may be missing. For
+    // example, the table was released, its partitions changed, or another change log was opened
+    // ([`Captures::reset_positions`]). The only exception is that more kinds of changes are
+    // captured now: this also moves `since` forward, but causes no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {

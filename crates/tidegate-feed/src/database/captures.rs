@@ -16,7 +16,8 @@ pub(crate) struct TableCapture {
     /// The position since which the table has been captured. Unlike `captured.since`, it stays the
     /// same when a repair captures the table again.
     pub(crate) first_captured: LogPosition,
-    /// When the table was most recently captured for a subscription, or found to have one.
+    /// When a subscription last requested the capture, or the table was last found to have a
+    /// subscription.
     pub(crate) last_used: Instant,
     /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,

@@ -91,8 +91,10 @@ impl StreamProgress {
     ///
     /// # Errors
     ///
-    /// The reason why the stream is not open at the deadline, or why the feed was stopped earlier:
-    /// [`Error::CaptureNotAllowed`], [`Error::Timeout`] or [`Error::Unavailable`].
+    /// If the stream is not open at the deadline, or if the feed has stopped. The error says why
+    /// the most recent attempt to open the stream failed: [`Error::CaptureNotAllowed`],
+    /// [`Error::Timeout`] or [`Error::Unavailable`]. If that is unknown, it is
+    /// [`Error::Unavailable`] without a cause.
     pub(crate) async fn wait_live(&self, deadline: Instant) -> Result<()> {
         let mut stream = self.state.subscribe();
         let settled = stream.wait_for(|state| state.live || state.stopped);
@@ -110,10 +112,10 @@ impl StreamProgress {
         }
     }
 
-    /// Waits until everything before a position has been dispatched.
+    /// Waits until the stream is open and everything before a position has been dispatched.
     ///
     /// # Errors
-    /// [`Error::Timeout`] if the stream has not reached the position at the deadline.
+    /// [`Error::Timeout`] if this is not the case at the deadline.
     pub(crate) async fn wait_until_reached(
         &self,
         position: LogPosition,

@@ -22,7 +22,7 @@ pub(crate) struct ChangeDecoder {
     schemas: HashMap<u32, Arc<RelationSchema>>,
     /// The position of the last change of the open transaction; `None` if no transaction is open.
     open: Option<EventPosition>,
-    /// The lower 32 bits of the id of the open transaction; if none is open, of the last one.
+    /// The lower 32 bits of the id of the most recently opened transaction.
     transaction_id: u32,
 }
 
@@ -65,7 +65,7 @@ impl ChangeDecoder {
         self.open.map(|position| position.commit)
     }
 
-    /// The lower 32 bits of the id of the open transaction; if none is open, of the last one.
+    /// The lower 32 bits of the id of the most recently opened transaction.
     pub(crate) fn transaction_id(&self) -> u32 {
         self.transaction_id
     }
@@ -142,8 +142,8 @@ impl ChangeDecoder {
         }
     }
 
-    /// Adds the schema of the described table. `types` must contain the types of the table's
-    /// columns that are not built in.
+    /// Adds the schema of the described table. `types` must contain the types of all columns,
+    /// except built-in types and types that no longer exist.
     pub(crate) fn describe(
         &mut self,
         relation: Relation,
@@ -154,7 +154,7 @@ impl ChangeDecoder {
         schema
     }
 
-    /// Replaces a schema by a schema with the types of `types`, and returns the new schema.
+    /// Replaces a schema by a copy whose columns have the types in `types`. Returns the copy.
     pub(crate) fn update_types(
         &mut self,
         schema: &RelationSchema,

@@ -117,7 +117,8 @@ impl RelationSchema {
         self.columns.iter().any(is_changed)
     }
 
-    /// The enum labels in a row that the schema's enums lack, each with the OID of its enum.
+    /// The labels in a row's enum values that the enums of the schema do not contain. Each label
+    /// comes with the OID of its enum.
     pub(crate) fn unknown_labels(&self, row: &Tuple) -> Vec<(u32, Box<[u8]>)> {
         let mut unknown = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
@@ -160,8 +161,8 @@ fn resolve(oid: u32, types: &HashMap<u32, Type>) -> Option<Type> {
     Type::from_oid(oid).or_else(|| types.get(&oid).cloned())
 }
 
-/// The OIDs of the types of a relation's columns that are neither built in nor in `types`, without
-/// duplicates.
+/// The OIDs of the column types of a relation, without duplicates. Built-in types and the types in
+/// `types` are left out.
 pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> Vec<u32> {
     let mut unknown: Vec<u32> = relation
         .columns

@@ -1,4 +1,5 @@
-//! The types of a database that are not built in, as they were most recently read from the catalog.
+//! The types of a database, except built-in types, as they were most recently read from the
+//! catalog.
 
 use std::collections::HashMap;
 use std::sync::Arc;

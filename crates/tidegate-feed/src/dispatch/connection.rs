@@ -14,8 +14,9 @@ use crate::event::item::Resync;
 #[derive(Default)]
 pub(crate) struct ConnectionState {
     pub(crate) members: Vec<ConnectionSubscriber>,
-    /// Set while the connection reads the ring at its own pace, because its queue was full or
-    /// PostgreSQL has to apply row level security for one of its subscriptions.
+    /// Set while the connection reads the ring at its own pace. The reason is that its queue was
+    /// full, that PostgreSQL has to apply row level security for one of its subscriptions, or that
+    /// a replay has taken one of its subscriptions ahead of the stream.
     pub(crate) lagging: Option<LaggingState>,
 }
 

@@ -13,7 +13,7 @@ use crate::event::selection::{CustomWriter, FieldError, PathSegment, Selection, 
 
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedRow {
-    /// The row as a JSON object; `null` if a value that must not be null cannot be represented.
+    /// The row as a JSON object; `null` if a value cannot be represented and must not be null.
     pub(crate) row: Bytes,
     /// The errors of values that cannot be represented; `None` if there are none.
     pub(crate) field_errors: Option<Arc<[FieldError]>>,

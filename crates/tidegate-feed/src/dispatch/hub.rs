@@ -179,9 +179,9 @@ impl Hub {
     }
 
     /// Makes a connection read the ring at its own pace after `position`, for all its live
-    /// subscriptions. `change` is the change that is being dispatched; `None` if there is none.
-    /// Subscriptions that have already received it do not get it again. Returns `None` if the
-    /// connection already lags.
+    /// subscriptions. `change` is the change that is being dispatched; `None` if there is none. A
+    /// subscription that has already received this change does not get it again. Returns `None` if
+    /// the connection already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -331,9 +331,9 @@ impl Hub {
         }
     }
 
-    /// The roles of a table's subscriptions whose privileges depend on the role's attributes or
-    /// memberships. The list is cached until a subscription is added or removed, or the privileges
-    /// of one change.
+    /// The roles that have a subscription to a table, and whose privileges on it depend on the
+    /// role's attributes or memberships. The list is cached until a subscription is added or
+    /// removed, or until the privileges of a subscription change.
     pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
         let Some(table) = self.tables.get_mut(&relation) else {
             return Arc::default();

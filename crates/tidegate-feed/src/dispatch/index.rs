@@ -33,12 +33,13 @@ pub(crate) struct Index {
     by_equality: Vec<EqualityIndex>,
     /// The subscriptions with neither a rule nor a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,
-    /// The equality under which each subscription was inserted, by the subscription's id.
+    /// The equality under which each subscription of `by_equality` was inserted, by the id of the
+    /// subscription.
     equalities: HashMap<u64, Arc<Equality>>,
 }
 
-/// Subscriptions of members, by the text forms of the values that policies require in one column. A
-/// subscription is visited only for rows with its value.
+/// Subscriptions of members, by the values that policies require in one column. The values are in
+/// text form. For each row, only the subscriptions that require the row's value are visited.
 struct RuleIndex {
     column: Box<str>,
     /// The index of the column in the schema; `None` if the schema is unknown or lacks the column.

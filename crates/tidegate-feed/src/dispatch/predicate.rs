@@ -19,8 +19,8 @@ pub struct Predicate {
     /// One entry for each column of the relation for which the filter was compiled. `None` if the
     /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
-    /// An equality that every passing row fulfils, under which the index stores the subscription.
-    /// `None` if the filter has no such equality.
+    /// An equality that holds for every row that passes the filter. The index stores the
+    /// subscription under this equality. `None` if there is no such equality.
     equality: Option<Arc<Equality>>,
 }
 
@@ -141,8 +141,8 @@ impl Predicate {
     }
 
     /// The matcher and the equality of the filter, both with the current labels of enums. `types`
-    /// contains, by column number in the relation, the current types of the columns whose labels
-    /// have changed.
+    /// contains the current type of each enum column whose labels have changed. The key is the
+    /// index of the column in the relation.
     fn with_current_labels(
         &self,
         types: &HashMap<usize, Type>,
@@ -173,9 +173,9 @@ impl Predicate {
     }
 }
 
-/// Compares two different states of an enum type. Returns `true` if the labels of `current` have to
-/// replace those of `before`, and `false` if `current` has fewer labels and is therefore the older
-/// state. Returns `None` if the types are not states of the same enum.
+/// Compares two different types. Returns `None` if they are not two states of the same enum.
+/// Returns `false` if `current` has fewer labels than `before`, because `current` is then the older
+/// state. Otherwise returns `true`: the labels of `current` have to replace those of `before`.
 fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
     match (before.kind(), current.kind()) {
         (TypeKind::Enum(known), TypeKind::Enum(labels)) if before.oid() == current.oid() => {

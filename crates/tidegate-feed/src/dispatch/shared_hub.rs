@@ -18,7 +18,7 @@ use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::{Cursor, EventPosition};
 use crate::event::item::{Ended, Resync};
 
-/// The subscriptions of a database, which the tasks of its feed share.
+/// The hub of a database. The tasks of the database's feed share it.
 pub(crate) struct SharedHub(Mutex<Hub>);
 
 impl SharedHub {
@@ -164,7 +164,7 @@ impl SharedHub {
         open
     }
 
-    /// The subscriptions to a table that have not ended.
+    /// All subscriptions to a table, except those that have ended.
     pub(crate) fn subscribers_of(&self, relation: u32) -> Vec<Arc<Subscriber>> {
         let hub = self.0.lock();
         let all = hub.subscribers.values();

@@ -44,8 +44,8 @@ pub(crate) struct Subscriber {
     /// The evaluator of policies; `None` if row level security does not apply to the role, or if
     /// `rule` replaces the evaluation.
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
-    /// Says which rows the policies show to a member; `None` if there are no such policies, or if
-    /// PostgreSQL has to evaluate them.
+    /// Says which rows the policies show to a member; `None` if no policies apply, or if PostgreSQL
+    /// has to evaluate the policies.
     pub(crate) rule: Option<MemberRule>,
     /// The privileges as they were most recently read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,

@@ -53,8 +53,8 @@ const MAX_TRUNCATIONS: usize = 64;
 /// An encoder that subscriptions with equal selections share.
 struct SharedEncoder {
     selection: Arc<Selection>,
-    /// How many live subscriptions use the encoder. If none does, its place in
-    /// [`TableSubscribers::encoders`] is reused for another encoder.
+    /// How many live subscriptions use the encoder. If the number is 0, another encoder may take
+    /// the place in [`TableSubscribers::encoders`].
     users: usize,
     /// The encoder; `None` while the schema of the table is unknown.
     encoder: Option<RowEncoder>,
@@ -180,7 +180,7 @@ impl TableSubscribers {
             return;
         }
         let before = self.schema.replace(schema.clone());
-        // PostgreSQL may describe a table again although nothing that subscriptions use has
+        // PostgreSQL may describe a table again even if no property that subscriptions use has
         // changed.
         if before.is_some_and(|before| before.looks_like(schema)) {
             return;

@@ -79,8 +79,9 @@ impl Cursor {
         self.position.end()
     }
 
-    /// Whether the cursor is a position in the log of `lineage`. A position in an older log that
-    /// this log continues also counts, if it is in the part that both logs have in common.
+    /// Whether the cursor is a position in the log of `lineage`. A position in an older log also
+    /// counts, if the log of `lineage` continues the older log, and both logs have the same
+    /// contents before the position.
     pub(crate) fn is_in(self, lineage: &Lineage) -> bool {
         self.position.is_in(lineage, LogIdentity(self.log))
     }

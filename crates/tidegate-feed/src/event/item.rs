@@ -32,9 +32,9 @@ pub enum Item {
         cursor: Cursor,
         /// The kind of change.
         operation: Operation,
-        /// The selected columns as a JSON object. The text is `null` if a value that must not be
-        /// null cannot be represented. Subscriptions with equal selections share the memory of the
-        /// text.
+        /// The selected columns as a JSON object. The text is `null` if a value cannot be
+        /// represented and must not be null. Subscriptions with equal selections share the memory
+        /// of the text.
         row: Bytes,
         /// The errors of values that cannot be represented; `None` if there are none.
         field_errors: Option<Arc<[FieldError]>>,
@@ -80,7 +80,7 @@ pub enum Ended {
     /// The role may no longer read the columns of the subscription, or PostgreSQL could not
     /// evaluate the role's policies.
     NotAllowed,
-    /// The privileges or policies of the role could not be checked for too long.
+    /// For too long, the service was unable to check the privileges or policies of the role.
     Unverified,
     /// The table was dropped.
     NoTable,

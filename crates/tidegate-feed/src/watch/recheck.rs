@@ -56,8 +56,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     }
 }
 
-/// Whether the poll found, for each of the subscriptions, the same fingerprints as the query that
-/// read the privileges.
+/// Whether the fingerprints that the poll found equal those that were read together with the
+/// privileges. This must hold for each of the subscriptions.
 fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> bool {
     subscribers.iter().all(|one| {
         let privileges = one.privileges.lock();
@@ -112,8 +112,8 @@ async fn recheck(
 
 /// Called when the change log has described a table again. Reads the privileges and policies of the
 /// subscriptions to the table again, unless the table is unchanged. The calling function must not
-/// dispatch a later change before this function returns. The reason is that policies may have
-/// changed, or that columns were renamed, so that the known privileges belong to other columns.
+/// dispatch a later change before this function returns: the policies may have changed, or renamed
+/// columns may have made the known privileges those of other columns.
 ///
 /// Returns the names of the primary key's columns; `None` if the table has no subscriptions or the
 /// names could not be read.
@@ -178,7 +178,7 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
 }
 
 /// Reads privileges and policies again, with retries. If they cannot be read, because PostgreSQL
-/// does not answer or the definition keeps changing, subscriptions under row level security end.
+/// does not respond or the definition keeps changing, subscriptions under row level security end.
 /// Other subscriptions continue, and a periodic check reads their privileges later. Returns the
 /// names of the primary key's columns; `None` if they were not read.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
@@ -319,8 +319,9 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
     }
 }
 
-/// The reason why a subscription with a [`crate::access::member_rule::MemberRule`] must end,
-/// because the policies have changed or can no longer be applied; `None` if it may continue.
+/// The reason why a subscription with a [`crate::access::member_rule::MemberRule`] must end; `None`
+/// if it may continue. It must end if the policies are no longer those of the rule, or in the cases
+/// of [`unusable_policies`].
 fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let rule = subscriber.rule.as_ref()?;
     if rule.comes_from(privileges.policy.as_ref()) {
@@ -332,10 +333,13 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 }
 
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
-/// may continue. It cannot continue if it began without row level security, if the policies now
-/// tell apart callers who share its evaluator, or if the policies read columns that are not
-/// captured for it or cannot be captured. Without these columns, the subscription's events would be
-/// dropped silently.
+/// may continue. It cannot continue in these cases:
+///
+/// - It began without row level security.
+/// - The result of the policies depends on a property in which the callers that share the
+///   subscription's evaluator may differ.
+/// - The policies read columns that are not captured for the subscription, or that cannot be
+///   captured. Without these columns, the subscription's events would be dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let shares = |rls: &Arc<RlsEvaluator>| {
         let policy = privileges.policy.as_ref();

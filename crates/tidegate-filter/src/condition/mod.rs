@@ -83,9 +83,9 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether the literal is a single unquoted number, also as the only element of a list.
-    /// PostgreSQL determines the type of such a number without regard to the column. For a list of
-    /// several values, it chooses one common type for the values and the column instead.
+    /// Whether the literal is one unquoted number, or a list whose only element is one. PostgreSQL
+    /// determines the type of such a number without regard to the column. For a list of several
+    /// values, PostgreSQL instead chooses one common type for the values and the column.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),

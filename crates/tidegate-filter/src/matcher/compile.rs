@@ -130,8 +130,8 @@ impl ComparisonCompiler<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // An unquoted number reaches this function only if the column is `real`. PostgreSQL
-        // compares both as `double precision`, so the number is read as that type.
+        // `number` is true here only if the column is `real`. PostgreSQL compares the column and
+        // the number as `double precision`, so the number is read as this type.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {

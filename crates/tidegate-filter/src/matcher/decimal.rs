@@ -3,9 +3,9 @@
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number other than zero,
 //! the exponent of the first base-10000 digit follows, and then the digits. For a negative number,
-//! 1 is added to each digit, and all bytes after the class are inverted. Two bytes 0xFF follow,
-//! which are above every inverted digit. So of two negative numbers with the same first digits, the
-//! one with more digits is smaller.
+//! the bytes of the exponent and the digits are inverted, and two bytes 0xFF end the digits. Before
+//! the inversion, 1 is added to each digit. Therefore every inverted digit is below 0xFFFF, and of
+//! two negative numbers with the same first digits, the one with more digits is smaller.
 
 /// The largest number of digits that is read. It is larger than the number of digits that a
 /// `numeric` can have (131,072 before the decimal point and 16,383 after it).

@@ -64,8 +64,8 @@ impl MatchNode {
 
 impl Scalar {
     /// Replaces the labels of an enum and returns the old labels; `None` for other types. If the
-    /// number of labels is the same, labels were only renamed, and the scalar also keeps the old
-    /// ones: a change that was logged before a label was renamed has the old name.
+    /// number of labels is the same, labels were only renamed. The scalar then also keeps the old
+    /// labels, because a change that was logged before the renaming has the old name.
     fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
         let Self::Enum(labels, former) = self else {
             return None;
@@ -85,8 +85,9 @@ impl Operand {
         self.scalar.relabel(labels(self.column)?)
     }
 
-    /// The value with the position that its label has among the current labels; `None` if the label
-    /// no longer exists. `before` contains the previous labels.
+    /// Converts the position of an enum label in `before`, the previous labels, to its position
+    /// among the current labels. `None` if the label no longer exists. If the number of labels is
+    /// the same, labels were only renamed, and the position stays. Other values are not changed.
     fn relabelled(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
         let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
             return Some(value.clone());

@@ -216,8 +216,8 @@ impl MatchNode {
     }
 }
 
-/// Evaluates a conjunction or disjunction; `decides` is the result of a node that decides the whole
-/// and ends the evaluation.
+/// Evaluates a conjunction or disjunction. If one node has the result `decides`, this is the result
+/// of the whole, and the evaluation ends.
 fn joined<'r>(
     nodes: &[MatchNode],
     decides: Truth,
@@ -236,8 +236,8 @@ fn joined<'r>(
 }
 
 impl Operand {
-    /// Reads the column's value. For NULL or a missing value, the inner result is an error: the
-    /// [`Truth`] of every comparison with such a value.
+    /// Reads the column's value. The inner error is the result of every comparison if there is no
+    /// value: [`Truth::Unknown`] for NULL, [`Truth::Undecided`] for a missing value.
     fn read<'r>(
         &self,
         image: &impl Fn(ColumnId) -> RowValue<'r>,
@@ -253,8 +253,8 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // The label in the row is newer than the schema, and may be a new name of the label in the
-        // filter.
+        // The label in the row is newer than the schema. It may be a new name of the label in the
+        // filter, so only PostgreSQL can decide.
         _ if matches!(found, Datum::UnknownLabel(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),

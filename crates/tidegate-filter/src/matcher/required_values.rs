@@ -39,7 +39,8 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// A reader for the values of the column; `None` for a column that is in no [`RequiredValues`].
+    /// A reader for the values of the column. `None` if the values cannot be tested for equality
+    /// outside PostgreSQL. Such a column is in no [`RequiredValues`].
     pub fn new(column: &Column) -> Option<Self> {
         let scalar = Scalar::of(&column.r#type)?;
         scalar

@@ -42,9 +42,8 @@ pub(super) enum Scalar {
     Uuid,
     Moment(MomentType),
     Interval,
-    /// An enum. The first field has its labels in order. The second field has, at the same
-    /// positions, the names that the labels had before they were renamed; it is empty if they were
-    /// not.
+    /// An enum. The first field has its labels in order. The second field has the names of the
+    /// labels before they were renamed, at the same positions. It is empty if no label was renamed.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 

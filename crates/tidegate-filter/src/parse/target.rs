@@ -169,8 +169,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares a `real`
-    /// column with such a number as `double precision`, and an integer column with it as `numeric`.
+    /// A comparison with an unquoted number, or with a list that contains one, in which PostgreSQL
+    /// converts a `real` column to `double precision`, or an integer column to `numeric`.
     pub(crate) fn compare_number(
         &self,
         operator: Operator,

@@ -265,17 +265,18 @@ fn is_newer_number(text: &str) -> bool {
             ))
 }
 
-/// The kind of the first boolean or number in `value`, if the column takes only text or arrays of
-/// text; `None` if there is none, and for columns of other types. If the column belongs to the
-/// primary key (`is_key`), numbers are accepted, because the column is an `ID`.
+/// The kind of the first boolean or number in `value`, for a column that takes only text or arrays
+/// of text. `None` if `value` contains no boolean or number, or if the column takes other values.
+/// If the column belongs to the primary key (`is_key`), numbers are accepted, because the column is
+/// an `ID`.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {
         return None;
     }
     let is_list = matches!(base_type(r#type).kind(), TypeKind::Array(_));
-    // Only a scalar for a column of text and an array for a column of arrays are checked here.
-    // Other checks reject all other combinations.
+    // A column of arrays is checked only if the value is an array, and any other column only if the
+    // value is not an array. Other checks reject the other combinations.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| first_non_text(value, is_key))
         .flatten()
@@ -323,8 +324,8 @@ fn first_non_text(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     }
 }
 
-/// Whether numbers are rejected for the type. They are rejected for text types, and for types whose
-/// text may look like a number.
+/// Whether numbers and booleans are rejected for the type. They are rejected for text types, and
+/// for types whose text may look like a number.
 fn is_text(r#type: &Type) -> bool {
     let looks_so = matches!(
         *r#type,

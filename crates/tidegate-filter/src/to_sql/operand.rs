@@ -127,10 +127,10 @@ fn literal(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The type to which a value is cast that is compared with a column of this type. For a domain it
-/// is the base type, because a cast to the domain would check its constraints. For `name` it is
-/// `text`, because a cast to `name` would truncate the value. For `varchar` it is `text`, because
-/// `varchar` has no operators of its own.
+/// The type to which a value is cast in a comparison with a column of the type `r#type`. For a
+/// domain, this is the base type, because a cast to the domain would check its constraints. For
+/// `name`, it is `text`, because a cast to `name` would truncate the value. For `varchar`, it is
+/// `text`, because `varchar` has no operators of its own.
 pub(super) fn compared_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::VARCHAR | &Type::NAME => &Type::TEXT,

@@ -30,8 +30,8 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
 }
 
 /// The columns for which the type of groups has a field, each with the name of that field. The name
-/// is that of the column's own field. If `count` or an aggregate function has this name, `_` is
-/// appended until no column has the resulting name. Geometric columns are left out, because rows
+/// is that of the column's own field. If this is also the name of `count` or of an aggregate
+/// function, `_` is appended until the name is unused. Geometric columns are left out, because rows
 /// cannot be grouped by them. Other columns that `groupBy` rejects, such as those of type `json`,
 /// have a field.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {

@@ -214,8 +214,8 @@ fn string(text: &str) -> Json<'static> {
 ///
 /// # Errors
 ///
-/// The reason why the literal does not fit the type, as the end of a sentence whose subject is the
-/// variable or its default.
+/// The reason why the literal does not fit the type, such as `must not be null`. The
+/// calling function puts the subject of the sentence before it: the variable or its default.
 pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>, String> {
     if let (Value::Enum(name), false) = (value, takes_words(r#type)) {
         return Err(format!("must not be the word `{name}`"));

@@ -63,7 +63,7 @@ fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// Calls `visit` with the value of each argument, of fields and of directives.
+/// Calls `visit` with the value of each argument of a field or directive.
 fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
     for part in selection {
         let conditions = match part {
@@ -87,8 +87,8 @@ fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
 }
 
 impl<'d> Lowerer<'d> {
-    /// Determines which values of a list come from variables, and records the uses of the
-    /// variables.
+    /// Determines which values in the arguments `where`, `id`, `limit` and `offset` come from
+    /// variables, and records the uses of the variables.
     pub(super) fn variable_sources(
         &self,
         relation: RelationId,
@@ -124,7 +124,8 @@ impl<'d> Lowerer<'d> {
     }
 
     /// The index of the comparison with the path `place`, and the index of the variable `name`.
-    /// `None` if the comparison cannot have the variable as its only parameter.
+    /// `None` unless exactly one comparison has this path, the variable's value is the only
+    /// parameter of the comparison, and the SQL depends only on the JSON kind of this value.
     fn compared(&self, leaves: &[Leaf<'_>], place: &str, name: &str) -> Option<(usize, usize)> {
         let kind = self.variables.get(name)?.kind();
         let mut found = leaves.iter().enumerate();
@@ -144,9 +145,9 @@ impl<'d> Lowerer<'d> {
         fits.then_some((number, self.variables.number(name)?))
     }
 
-    /// The index of the variable that is given for the argument `name` (`limit` or `offset`).
-    /// Records the use of the variable. `None` if the argument is not a variable, or if the
-    /// variable's value is not a number.
+    /// The index of the variable that is the value of the argument `name` (`limit` or `offset`).
+    /// Records that the variable becomes a parameter. `None` if the argument is not a variable, or
+    /// if the variable's value is not a number.
     fn record_argument(
         &self,
         field: &'d Field,
@@ -166,9 +167,9 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// Calls `visit` for each variable of a literal. Its arguments are the path that a parsed filter
-/// has for the variable's value, such as `where.name`, the name of the variable, and the
-/// [`Value::Variable`] itself.
+/// Calls `visit` for each variable of a literal, with the path of the variable, such as
+/// `where.name`, the name of the variable, and the [`Value::Variable`] itself. A parsed filter has
+/// the same path for the variable's value.
 fn places<'d>(value: &'d Value, place: String, visit: &mut impl FnMut(String, &'d str, &'d Value)) {
     match value {
         Value::Variable(name) => visit(place, name, value),

@@ -111,8 +111,8 @@ impl AppBuilder {
         self
     }
 
-    /// Lets owners manage the users and clients of their tenants. By default, the paths for
-    /// managing them do not exist.
+    /// Lets owners manage the users and OAuth clients of their tenants. By default, the paths for
+    /// this do not exist.
     pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
         self.0.accounts = Some(accounts);
         self
@@ -211,9 +211,8 @@ impl AppBuilder {
         self
     }
 
-    /// Sets whether people can sign up although no mailer sends confirmation emails, at clients that
-    /// allow sign-up.
-    /// Sign-up needs [`accounts`](Self::accounts).
+    /// Sets whether people can sign up even if there is no mailer for confirmation emails. The
+    /// OAuth client must allow sign-up. Sign-up also needs [`accounts`](Self::accounts).
     pub fn open_sign_up(mut self, open: bool) -> Self {
         self.0.open_sign_up = open;
         self

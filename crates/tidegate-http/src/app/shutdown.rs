@@ -2,10 +2,11 @@
 //!
 //! A load balancer polls `/readyz`. It continues to send requests to a node until its next polls
 //! have failed. So a node behind a load balancer first announces its shutdown: `/readyz` fails, and
-//! the node continues to serve requests for some time. In the second half of this time, load
-//! balancers should have noticed the shutdown. The node then closes sockets and event streams one
-//! after the other, so that their clients do not all reconnect to other nodes at the same moment.
-//! After this time the node ends.
+//! the node continues to serve requests for some time. When half of this time has passed, load
+//! balancers should have noticed the shutdown. During the second half, the node closes sockets and
+//! event streams one after the other, so that their clients do not all reconnect to other nodes at
+//! the same moment. Then the last phase begins: the node accepts no new connections, and ends when
+//! the requests in progress have ended.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -32,7 +33,7 @@ enum ShutdownPhase {
 
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
-    /// How many values of [`Departure`] were created.
+    /// The number of [`Departure`]s that were created.
     departures: AtomicU32,
 }
 
@@ -89,7 +90,7 @@ impl App {
     }
 
     /// The time at which to close one connection that outlasts a request, such as a socket or an
-    /// event stream. Each call returns another time, so that not all connections close at once.
+    /// event stream. Each call returns a different time, so that not all connections close at once.
     pub fn departure(&self) -> Departure {
         self.0.shutdown.departure()
     }

@@ -24,7 +24,7 @@ const CACHE_TTL: Duration = Duration::from_secs(4);
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. They are left out of the claims for policies, so
 /// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are claims
-/// of Entra ID, and `fva` is the age of Clerk's verification in minutes.
+/// of Entra ID. `fva` is a claim of Clerk: the age of the verification in minutes.
 const PER_TOKEN_CLAIMS: [&str; 11] = [
     "exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "uti", "aio", "rh", "fva",
 ];
@@ -34,7 +34,8 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 pub(crate) struct ExternalUser {
     /// The claims of the requests that are made with the token.
     pub(crate) claims: Arc<Claims>,
-    /// The login of a member of a group; `None` for a user with a record in the store.
+    /// The login of a member of a group; `None` if the token identifies a user of the tenant, whose
+    /// login is made from `claims`.
     pub(crate) member: Option<Login>,
     pub(crate) token: Arc<ExternalToken>,
 }
@@ -294,8 +295,9 @@ async fn member_of_group(
     }
 }
 
-/// The user for a member of a group, with the claims that policies read: those of the token, where
-/// each property in `properties` replaces the claim of the same name.
+/// The user for a member of a group. Policies read the claims of the token that the issuer's
+/// settings select, without [`PER_TOKEN_CLAIMS`], and the properties in `properties`. A property
+/// replaces the claim with the same name.
 fn as_member(
     token: &Arc<ExternalToken>,
     (group, id): (&str, &str),

@@ -35,9 +35,9 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// If the tenant allows its default user no SQL, 401 without a token and 403 with a token of
-    /// the default user. 403 for a member of a group. 503 if the store is down and the setting is
-    /// not cached.
+    /// 401 without a token, and 403 with a token of the default user, if the tenant's
+    /// `anonymous_sql` is `off`. 403 for a member of a group. 503 if the store is down and the
+    /// setting is not cached.
     pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
         caller.require_own_role()?;
         let Some(login) = caller.default_user() else {

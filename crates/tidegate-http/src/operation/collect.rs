@@ -14,7 +14,7 @@ use crate::body::Content;
 use crate::memory::{Exhausted, Reservation};
 
 /// The size in bytes of the pieces in which a response is collected. A single buffer would be
-/// copied each time it grows, and would reserve up to half of its size in addition.
+/// copied each time it grows, and up to half of its capacity would be unused.
 const PIECE: usize = 256 * 1024;
 /// The initial capacity of the first piece in bytes. Most responses fit into it.
 const FIRST: usize = 4 * 1024;

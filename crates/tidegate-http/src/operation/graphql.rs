@@ -43,8 +43,8 @@ pub async fn schema(
 }
 
 /// Runs a query, which needs the scope `read`, or a mutation, which needs the scope `write`. The
-/// data of the response may have at most `response_budget` bytes; the limit that the API itself has
-/// applies too.
+/// size of the response's data in bytes is limited by `response_budget` and by the limit of the
+/// API.
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,

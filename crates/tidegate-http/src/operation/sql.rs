@@ -213,9 +213,9 @@ impl TransactionFailure {
         Self { index: None, error }
     }
 
-    /// Whether a retry may succeed, which is so if a statement failed with SQLSTATE 40001.
-    /// PostgreSQL reports this code if concurrent writes conflicted. The executor reports it if a
-    /// table was redefined after a statement on the table had been prepared.
+    /// Whether a statement failed with SQLSTATE 40001, so that a retry may succeed. PostgreSQL
+    /// reports this code if concurrent writes conflicted. The executor reports it if a table was
+    /// redefined after a statement on the table had been prepared.
     fn is_retryable(&self) -> bool {
         let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
         again && self.index.is_some()

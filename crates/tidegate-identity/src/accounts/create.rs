@@ -5,8 +5,8 @@ use crate::{Error, NewUser, Result, User};
 
 impl Accounts {
     /// Creates several users of one tenant, all or none, for the tenant's owner or the operator.
-    /// Users with a role are created one after the other, then the members in one statement.
-    /// Nothing is created unless all are valid. The passwords are hashed in parallel.
+    /// First, all users are validated, and their passwords are hashed in parallel. Then the users
+    /// with a role are created one after the other, and finally the members in one statement.
     ///
     /// Errors: those of [`Accounts::create`], with the index in `new` of the user that was refused.
     pub async fn create_all(&self, new: &[NewUser]) -> Result<(), (usize, Error)> {
@@ -58,9 +58,8 @@ impl Accounts {
         error
     }
 
-    /// Drops a user that was just created and was never used. Does not reserve the id of the user,
-    /// because no policy and no application can refer to the user yet. [`Accounts::drop`] may
-    /// reserve it.
+    /// Drops a user that was just created and was never used. Unlike [`Accounts::drop`], does not
+    /// reserve the user's id, because no policy and no application can refer to the user yet.
     pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
         self.drop_role(user, false).await?;
         self.directory.drop_user(&user.key).await

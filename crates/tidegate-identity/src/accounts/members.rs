@@ -1,4 +1,5 @@
-//! Members: users without a role, and users that become members or get a role.
+//! Members, which are users without a role: their creation, the roles of their groups, and the
+//! conversion of users from one kind to the other.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -71,8 +72,8 @@ impl Accounts {
         self.directory.create_members(members).await
     }
 
-    /// Calls [`Self::provide_group`] with the lock of the tenant's groups. Does nothing if this
-    /// node did so for these groups within the time of [`PROVIDED`].
+    /// Locks the tenant's groups and calls [`Self::provide_group`]. Does nothing if this node
+    /// already provided the member's groups less than [`PROVIDED`] ago.
     async fn lock_and_provide_group(&self, member: &User) -> Result<()> {
         let (database, now) = (&member.key.database, self.directory.now());
         let mut groups = member.user_groups.iter();
@@ -95,8 +96,8 @@ impl Accounts {
     }
 
     /// Makes sure that the role of each group with members can log in. After a restore without
-    /// roles, such a role is missing or cannot log in. Skips the groups in `able`, whose roles can
-    /// already log in.
+    /// roles, these roles are missing or cannot log in. `able` has the groups whose roles can
+    /// already log in; these groups are skipped.
     ///
     /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {
@@ -130,7 +131,7 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Fails if [`Self::convert`] would be refused. Changes nothing. Returns the stored user.
+    /// Runs the checks of [`Self::convert`] and changes nothing. Returns the stored user.
     ///
     /// Errors: those of [`Self::convert`].
     pub async fn check_convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {

@@ -16,8 +16,8 @@ impl UserDirectory {
         })
     }
 
-    /// Removes all credentials of the user that are of one of `kinds`, even if the user then cannot
-    /// sign in any more, and ends the user's sessions.
+    /// Removes all of the user's credentials of the given kinds, even if the user then cannot sign
+    /// in any more. Ends the user's sessions.
     ///
     /// Errors: [`Error::NotFound`](crate::Error::NotFound).
     pub async fn remove_credentials(&self, key: &UserKey, kinds: &[CredentialKind]) -> Result<()> {
@@ -30,8 +30,8 @@ impl UserDirectory {
         self.end_sessions(key, EndReason::UserChanged).await
     }
 
-    /// Deletes all credentials of the user that are of one of `kinds`, and writes an audit event
-    /// for each credential.
+    /// Deletes all of the user's credentials of the given kinds, and writes an audit event for each
+    /// credential.
     pub(crate) async fn delete_credentials(
         &self,
         key: &UserKey,

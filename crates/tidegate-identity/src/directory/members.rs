@@ -42,9 +42,9 @@ impl UserDirectory {
         Ok(members)
     }
 
-    /// Reserves the id of a user that is about to be dropped, if the id is a valid user name.
-    /// Policies and applications identify users by their ids, so no person may sign up with this id
-    /// as its name.
+    /// Reserves the id of a user that is about to be dropped, if the id is a valid user name. Then
+    /// no person can sign up with this name. The id of a user with a role is its name, so the new
+    /// user would otherwise have the id by which policies and applications know the dropped user.
     pub(crate) async fn reserve_id(&self, user: &User) -> Result<()> {
         if UserName::parse(user.user_id()).is_ok() {
             self.ports.store.reserve_id(user).await?;

@@ -9,8 +9,9 @@ use crate::{Error, NewUser, PasswordHash, Result, User, UserKey, UserKind};
 impl UserDirectory {
     /// The validated record of a new user with the hash of its password. Nothing is stored.
     ///
-    /// Errors: those of [`Self::create_user`]. Whether another sub-user has the name is checked
-    /// here only if the new user registers itself.
+    /// Errors: those of [`Self::create_user`]. The name is compared with the names of other
+    /// sub-users only if the new user registers itself. Otherwise a taken name is refused when the
+    /// record is stored.
     pub(crate) async fn prepare(&self, new: &NewUser) -> Result<User> {
         let mut user = self.record(new)?;
         if let Some(password) = &new.password {
@@ -24,11 +25,11 @@ impl UserDirectory {
         Ok(user)
     }
 
-    /// The validated records of new users with the hashes of their passwords, which are hashed only
-    /// if all records are valid. Nothing is stored.
+    /// The validated records of new users with the hashes of their passwords. All records are
+    /// validated before the first password is hashed. Nothing is stored.
     ///
-    /// Errors: those of [`Self::prepare`], with the index of the first user in `new` that is
-    /// invalid.
+    /// Errors: those of [`Self::prepare`], with the index in `new` of the first user that was
+    /// refused.
     pub(crate) async fn prepare_all(&self, new: &[NewUser]) -> Result<Vec<User>, (usize, Error)> {
         let mut users = Vec::with_capacity(new.len());
         for (index, new) in new.iter().enumerate() {

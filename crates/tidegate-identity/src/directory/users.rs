@@ -178,8 +178,8 @@ impl UserDirectory {
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
-        // Sessions are ended even if the user was already disabled or already the default user. So
-        // if such a change failed half-way, repeating it completes it.
+        // Sessions are ended even if the user was already disabled or already the default user.
+        // Therefore repeating such a change also completes an attempt that failed half-way.
         let ends = after.default_user != before.default_user || made_default;
         if change.disabled == Some(true) {
             self.end_sessions(key, EndReason::UserDisabled).await?;
@@ -282,9 +282,9 @@ impl UserDirectory {
         store
             .delete_tenant(database, self.ports.clock.now())
             .await?;
-        // The audit event is written only if there was a tenant, that is, an owner. The adoption of
-        // a database also calls this function, to delete the records that an interrupted adoption
-        // may have left.
+        // A tenant exists if its owner exists. The adoption of a database also calls this function,
+        // to delete records that an interrupted adoption may have left. If there was no tenant, no
+        // audit event is written.
         if existed {
             self.audit_user(AuditKind::UserDropped, &owner).await;
         }

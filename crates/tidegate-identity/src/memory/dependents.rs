@@ -2,7 +2,7 @@
 
 use crate::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 
-/// The tables of another crate in a [`MemoryStore`](crate::MemoryStore), whose rows depend on
+/// The tables of another crate in a [`MemoryStore`](crate::MemoryStore). Their rows depend on
 /// users, tenants and browser sessions. A change of a user, tenant or browser session also changes
 /// the dependent rows, in the same atomic step.
 pub trait DependentTables: Send {
@@ -16,8 +16,8 @@ pub trait DependentTables: Send {
         at: Timestamp,
     ) -> Vec<SessionId>;
 
-    /// Voids the codes and device approvals that were made in browser sessions that do not exist
-    /// any more. `exists` returns whether the browser session with this id exists.
+    /// Voids the codes and device approvals whose browser session does not exist any more. `exists`
+    /// returns whether the browser session with this id exists.
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
 
     /// Deletes the rows that belong to a tenant.

@@ -1,6 +1,6 @@
 //! Hashes that other systems made: their forms, the limits of their cost, and their verification.
-//! At the first sign-in an imported hash is replaced by a hash that this service computes, unless
-//! it is an Argon2id hash with the current cost parameters.
+//! At the first sign-in this service replaces an imported hash by a hash that it computes itself,
+//! unless the imported hash is an Argon2id hash with the current cost parameters.
 
 use std::num::NonZeroU32;
 
@@ -35,7 +35,8 @@ const MAX_ARGON2_MEMORY_KIB: u32 = 128 * 1024;
 /// The maximum product of the memory in KiB and the number of passes of Argon2.
 const MAX_ARGON2_WORK: u64 = 512 * 1024;
 const MAX_ARGON2_LANES: u32 = 16;
-/// The minimum length of a salt in base64, in characters. The `argon2` crate requires 8 bytes.
+/// The minimum length of a salt in base64, in characters. 8 bytes have 11 characters, and the
+/// `argon2` crate requires 8 bytes.
 const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
@@ -237,8 +238,7 @@ impl<'a> Scheme<'a> {
                 let expected = "a cost of argon2 where m times t is at least 128";
                 (work >= MIN_ARGON2_WORK, expected)
             }
-            // Nothing is checked, because the range of allowed costs begins at the minimum of
-            // bcrypt itself.
+            // The parser has checked `BCRYPT_COST`, which begins at the minimum of bcrypt itself.
             Self::Bcrypt { .. } => (true, ""),
             Self::Scrypt { params, .. } => {
                 let blocks = (u64::from(params.r()) * u64::from(params.p())) << params.log_n();

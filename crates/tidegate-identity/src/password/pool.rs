@@ -61,10 +61,10 @@ impl Pool {
         response.await.map_err(|_| Error::HasherFailed)
     }
 
-    /// Queues one job of a long series, such as one of many passwords to hash. At most one such job
-    /// for each thread is queued or running at a time; further calls wait. This keeps the queue
-    /// short for the jobs of [`Self::run`]. Returns a receiver for the result. If the receiver is
-    /// dropped before the job starts, the job is skipped.
+    /// Queues one job of a long series, such as the hashing of one of many passwords. At most one
+    /// job of this function for each thread is queued or running at a time; further calls wait.
+    /// This keeps the queue short for the jobs of [`Self::run`]. Returns a receiver for the result.
+    /// If the receiver is dropped before the job starts, the job is skipped.
     ///
     /// Errors: [`Error::Busy`] when the queue is full.
     pub(crate) async fn submit_in_turn<T: Send + 'static>(
@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    /// Starts a job that runs until the returned sender is used or dropped. Returns when the job
-    /// runs.
+    /// Starts a job that runs until the returned sender is used or dropped. Returns after the job
+    /// has started.
     async fn occupy(pool: &Arc<Pool>) -> std::sync::mpsc::Sender<()> {
         let (release, held) = std::sync::mpsc::channel::<()>();
         let (started, running) = oneshot::channel();

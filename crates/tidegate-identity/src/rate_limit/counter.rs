@@ -1,8 +1,8 @@
 //! Attempt counters, which prevent guessing of secrets.
 //!
 //! An attempt is counted before anything is verified, in one atomic step, so parallel attempts
-//! cannot exceed the limit together. A successful attempt is refunded, except where the limit is on
-//! successes, such as sent messages.
+//! cannot exceed the limit together. A successful attempt is refunded, unless the limit applies to
+//! successful attempts too, such as sent messages.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -107,8 +107,8 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit of one attempt, which marks a link as used. Further attempts are refused for
-    /// `memory`.
+    /// A limit of one attempt, for a link that can be used once. The attempt marks the link as
+    /// used. Further attempts are refused for `memory`.
     pub const fn once(memory: Duration) -> Self {
         Self {
             count: 1,
@@ -119,8 +119,8 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit that no attempt reaches. An attempt is refused only while a wait lasts that another
-    /// limit of the same counter started, such as [`once`](Self::once).
+    /// A limit that no attempt reaches. An attempt is refused only during a wait that another
+    /// limit, such as [`once`](Self::once), has started on the same counter.
     pub const fn unreached(window: Duration) -> Self {
         Self {
             // The largest value of an integer in PostgreSQL.

@@ -40,10 +40,10 @@ impl IdentityService {
             .map(|_| ())
     }
 
-    /// Begins a login at an identity provider, after which the signed-in user can link the account.
-    /// Returns the URL of the provider to which the browser goes. `provider` is the id of the
-    /// provider. The provider sends the browser back to `redirect_uri`. `cookie` is the browser's
-    /// cookie.
+    /// Begins a login at the identity provider with the id `provider`. After the login, the
+    /// signed-in user can link the account. Returns the URL at the provider to which the browser
+    /// must be redirected. The provider sends the browser back to `redirect_uri`. `cookie` is the
+    /// browser's cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
     /// is given, [`Error::WrongCredentials`] when the password is wrong, [`Error::NotFound`] for an
@@ -63,8 +63,8 @@ impl IdentityService {
     }
 
     /// Links an account of an identity provider to the user who is signed in. `identity` consists
-    /// of the id of the provider and the account. Returns the message that informs the user; `None`
-    /// if the user has no email address or has already linked the account.
+    /// of the provider's id and the account. Returns the message that informs the user; `None` if
+    /// the user has no email address or has already linked the account.
     ///
     /// Errors: [`Error::Taken`] if another user has linked the account.
     pub async fn link_account(
@@ -109,10 +109,9 @@ impl IdentityService {
     /// or the password. Returns the message that informs the user; `None` if the user has no email
     /// address.
     ///
-    /// Errors: [`Error::NotFound`] when the account is not linked to the user,
-    /// [`Error::ReauthenticationRequired`], or those of a sign-in with the password,
-    /// [`Error::LastCredential`] when the user has no password, no passkey and no other linked
-    /// account.
+    /// Errors: [`Error::ReauthenticationRequired`] and the errors of a sign-in with the password;
+    /// [`Error::NotFound`] when the account is not linked to the user; [`Error::LastCredential`]
+    /// when the user has no password, no passkey and no other linked account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::{AttemptKey, AttemptLimit, AttemptOutcome, Error, Ports, Result};
 
-/// The number of attempts on this node whose success is not known yet, for each counter.
+/// For each counter, the number of attempts that this node has counted and whose result is not
+/// known yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingAttempts(Mutex<HashMap<AttemptKey, u32>>);
 
@@ -37,7 +38,7 @@ impl PendingAttempts {
     }
 }
 
-/// The attempts that one request has counted and that are not known to have succeeded. Dropping
+/// The attempts that one request has counted. Only [`refund`](Self::refund) refunds them. Dropping
 /// this value refunds nothing, so an aborted attempt counts as a failed attempt.
 pub struct CountedAttempts<'a> {
     ports: &'a Ports,

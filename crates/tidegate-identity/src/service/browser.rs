@@ -12,8 +12,8 @@ use crate::{
     UserKey,
 };
 
-/// A session's `seen_at` is updated only when it is at least this old. So most requests write
-/// nothing.
+/// The `seen_at` of a session is updated only when the stored time is at least this old, so that
+/// most requests write nothing.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.
@@ -94,8 +94,8 @@ impl IdentityService {
         Ok(cookie)
     }
 
-    /// Opens a browser session for a user who has been authenticated; returns its cookie.
-    /// `second_factor` is whether the second factor was verified.
+    /// Opens a browser session for a user who has been authenticated, and returns the cookie of the
+    /// session. `second_factor` states whether the second factor was verified.
     ///
     /// Errors: [`Error::WrongCredentials`] for a disabled user.
     pub async fn open_browser_session(
@@ -173,8 +173,8 @@ impl IdentityService {
         }))
     }
 
-    /// Ends one of the user's own browser sessions, named by its id in base64url;
-    /// [`Error::NotFound`] for any other session.
+    /// Ends a browser session of the user who is signed in in `browser`. `name` is the session's id
+    /// in base64url. [`Error::NotFound`] if the user has no such session.
     pub async fn end_own_browser(&self, browser: &Browser, name: &str) -> Result<()> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let own = store

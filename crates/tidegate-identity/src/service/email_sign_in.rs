@@ -142,8 +142,9 @@ impl IdentityService {
         };
         let user = self.ports.store.user(&key).await?;
         let user = user.filter(same).ok_or(Error::InvalidLink)?;
-        // This check fails if the link was used. The sign-in replaced the browser's cookie, so
-        // without the check the page would ask the person to open the link in another browser.
+        // This check refuses a link that was used. Its use replaced the browser's cookie, so the
+        // page would otherwise find another cookie and report that the browser is not the one that
+        // requested the link.
         let lifetime = self.settings.lifetimes.email_sign_in;
         self.count_use(token, &AttemptLimit::unreached(lifetime))
             .await?;

@@ -1,4 +1,5 @@
-//! Records of people who have tokens of an external issuer, created at their first request.
+//! Records of people who have tokens of an external issuer. The record of a person is created at
+//! the person's first request.
 
 use std::slice;
 
@@ -37,8 +38,8 @@ impl IdentityService {
     /// group, the record is changed to this group. The role of the group must already be able to
     /// log in.
     ///
-    /// Returns `None` if the issuer has reached the limit on new records per minute. A later
-    /// request then records the person.
+    /// Returns `None` if the issuer has reached the limit on new records per minute, or if the new
+    /// record's random name is taken. A later request then records the person.
     ///
     /// Errors: [`Error::InvalidField`] for an id that is too long.
     pub async fn record_external_member(
@@ -59,7 +60,7 @@ impl IdentityService {
         let member = self.new_external_member(person)?;
         let created = store.insert_members(slice::from_ref(&member)).await?;
         if created.is_some() {
-            // A parallel request has recorded the person.
+            // A parallel request has recorded the person, or the random name is taken.
             return Ok(store.user_with_id(person.database, person.id).await?);
         }
         let event = AuditEvent::new(

@@ -1,7 +1,7 @@
-//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. A request has a challenge, to
-//! which an authenticator responds. The challenges are not stored: they are encrypted in the forms
-//! and bound to the browser's cookie. A passkey always verifies the user, by a PIN or by
-//! biometrics, so it counts as a second factor too.
+//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. A passkey request contains a
+//! challenge, to which an authenticator responds. The service does not store challenges: the HTML
+//! form contains the challenge, encrypted and bound to the browser's cookie. The authenticator must
+//! verify the user, by a PIN or by biometrics, so a passkey counts as a second factor too.
 
 mod management;
 mod registration;
@@ -77,9 +77,10 @@ impl IdentityService {
         })
     }
 
-    /// Decrypts the state of a request, and checks that the request was sent to this browser.
-    /// Counts the response, because each request allows only one; [`Error::InvalidLink`] for a
-    /// second response.
+    /// Decrypts the state of a passkey request, and counts the response to it.
+    ///
+    /// Errors: [`Error::InvalidLink`] if the request is forged or too old, was sent to another
+    /// browser, or already had a response.
     async fn open_request<T: DeserializeOwned>(
         &self,
         (purpose, cookie): (&str, &Secret),

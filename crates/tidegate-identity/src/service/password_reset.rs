@@ -30,8 +30,8 @@ struct ResetLink {
 }
 
 impl IdentityService {
-    /// Counts a request for an email message. There is one counter for each address that requests
-    /// come from, whatever the recipient is.
+    /// Counts a request for an email message by the client's network address. The counter
+    /// of an address counts the requests for all recipients.
     ///
     /// Errors: [`Error::TooManyAttempts`].
     pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {
@@ -161,9 +161,9 @@ impl IdentityService {
     }
 
     /// Records that the user receives messages at its email address. Does nothing if the user has a
-    /// passkey or a linked account. These may belong to a person who does not receive the messages
-    /// but could then use the confirmed address in applications. Also does nothing if another
-    /// request changes the user.
+    /// passkey or a linked account: it may belong to a person who does not receive the messages,
+    /// and this person could then use the confirmed address in applications. Also does nothing if
+    /// another request changes the user.
     async fn confirm_email(&self, user: &User) -> Result<()> {
         let directory = UserDirectory::new(self.ports.clone());
         let credentials = directory.credentials(&user.key).await?;
@@ -184,8 +184,8 @@ impl IdentityService {
     /// sessions. With `only_password`, also removes all passkeys and linked accounts of the user,
     /// because an intruder may have added some.
     ///
-    /// The link is valid until the password is set. So sessions are ended and credentials removed
-    /// before that: if one of these steps fails, the request can be repeated.
+    /// Sessions are ended and credentials are removed before the password is set, because the link
+    /// is valid until then. If one of these steps fails, the request can be repeated.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.

@@ -27,11 +27,11 @@ pub struct Enrolment {
 
 impl IdentityService {
     /// Starts an enrolment for the user who is signed in in `browser`. Requires a recent sign-in or
-    /// the password, because the enrolment opens a new browser session, which counts as a recent
-    /// sign-in.
+    /// the password, because [`enrol`](Self::enrol) opens a new browser session, which counts as a
+    /// recent sign-in.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] if the sign-in is not recent and no password is
-    /// given; those of a sign-in with the password.
+    /// given; the errors of [`login_with_password`](Self::login_with_password).
     pub async fn begin_enrolment(
         &self,
         browser: &Browser,
@@ -167,10 +167,10 @@ impl IdentityService {
         Ok(used)
     }
 
-    /// Removes the second factor of the user who is signed in in `browser`. An unattended browser
-    /// must not suffice: `proof` is the user's password, or a code as for
-    /// [`verify_second_factor`](Self::verify_second_factor). A user without a password needs a
-    /// code.
+    /// Removes the second factor of the user who is signed in in `browser`. `proof` is the user's
+    /// password, or a code as for [`verify_second_factor`](Self::verify_second_factor). A user
+    /// without a password needs a code. The proof is required because access to an unattended
+    /// browser must not suffice.
     ///
     /// Errors: [`Error::SecondFactorRequired`] unless the factor was verified in this browser;
     /// [`Error::WrongCredentials`], [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`],

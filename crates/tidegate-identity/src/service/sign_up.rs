@@ -220,8 +220,8 @@ impl IdentityService {
         created
     }
 
-    /// Counts a sign-up by the client's network address. The attempt is not refunded after success, because sign-ups
-    /// reveal which names are taken.
+    /// Counts a sign-up by the client's network address. The attempt is not refunded after success,
+    /// because sign-ups reveal which names are taken.
     pub(super) async fn count_sign_up(&self, context: &RequestContext) -> Result<()> {
         let Some(address) = context.address else {
             return Ok(());

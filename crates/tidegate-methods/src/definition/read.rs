@@ -13,8 +13,8 @@ use crate::name::MethodName;
 
 const MEMBERS: &str = "expected `method`, `q`, `type_hints`, `type_formats` and `output_format`";
 
-/// Whether a body defines methods. It does if its object, or the first object of its array, has the
-/// member `method`. Otherwise the body is an SQL request.
+/// Whether a body defines methods: its object, or the first object of its array, has the member
+/// `method`. Any other body is an SQL request.
 pub fn is_definition(body: &[u8]) -> bool {
     let Ok(document) = json::document(body) else {
         return false;

@@ -45,7 +45,7 @@ impl Signature {
     /// Infers the signature of a statement from PostgreSQL's description.
     ///
     /// A column is non-nullable only if it shows a table column of `not_null` unchanged, and the
-    /// statement's text shows that nothing can make it NULL; see [`NotNull::candidates`].
+    /// statement has no keyword that may add NULLs; see [`NotNull::candidates`].
     pub fn infer(statement: &Statement, description: &Description, not_null: &NotNull) -> Self {
         let safe = not_null::shows_columns_as_they_are(statement);
         let parameters = statement.placeholders().iter().zip(&description.parameters);

@@ -1,12 +1,11 @@
 //! Finds result columns that cannot be NULL.
 //!
 //! PostgreSQL reports whether a result column shows a table column unchanged, and which table
-//! column. Two more conditions have to hold: the table column is NOT NULL in the catalog, and the
-//! statement does not add NULLs. The second condition is judged by keywords in the text only: if
-//! the text contains a keyword that may add NULLs, all columns count as nullable. Such keywords are
-//! those of an outer join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and `NEW`
-//! in `RETURNING`, `WITH`, and a second `SELECT`. A keyword counts anywhere, also in a string or
-//! comment.
+//! column. Two more conditions must hold: the table column is NOT NULL in the catalog, and the
+//! statement adds no NULLs. The second condition is checked only by keywords in the text. All
+//! columns count as nullable if the text contains a keyword of an outer join, `GROUPING`, `ROLLUP`,
+//! `CUBE`, `UNION`, `INTERSECT`, `EXCEPT`, `MERGE`, `OLD`, `NEW`, `WITH`, or a second `SELECT`. A
+//! keyword counts anywhere, even in a string or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +17,8 @@ use tidegate_sql::{
     TextRows,
 };
 
-/// A table column: the OID of the table and the column's `attnum`, as in [`Column::origin`](tidegate_values::Column::origin).
+/// A table column: the OID of the table and the column's `attnum`, as in
+/// [`Column::origin`](tidegate_values::Column::origin).
 pub type ColumnOrigin = (u32, i16);
 
 /// Columns that are NOT NULL according to the catalog.
@@ -27,7 +27,7 @@ pub struct NotNull(HashSet<ColumnOrigin>);
 
 impl NotNull {
     /// The table columns that the result shows, for [`load`](Self::load) to look up in the catalog.
-    /// Empty if a keyword of the statement, such as that of an outer join, may add NULLs.
+    /// Empty if the statement has a keyword that may add NULLs, such as `LEFT JOIN`.
     pub fn candidates(statement: &Statement, description: &Description) -> Vec<ColumnOrigin> {
         if !shows_columns_as_they_are(statement) {
             return Vec::new();
@@ -39,7 +39,7 @@ impl NotNull {
         origins.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Looks up in the catalog of a database which candidates are NOT NULL. If there are no
+    /// Finds the candidates that are NOT NULL in the catalog of a database. If there are no
     /// candidates, nothing is queried.
     ///
     /// A constraint counts only if PostgreSQL enforces it. So all of these must be true:
@@ -104,7 +104,7 @@ fn column_origin(row: &[String]) -> Option<ColumnOrigin> {
     Some((table.parse().ok()?, column.parse().ok()?))
 }
 
-/// Keywords, any of which may mean that the statement adds NULLs.
+/// A statement with one of these keywords may add NULLs to its result.
 const DOUBTFUL: &[&str] = &[
     "grouping",
     "rollup",
@@ -121,8 +121,8 @@ const DOUBTFUL: &[&str] = &[
 /// Keywords that make a `JOIN` an outer join.
 const OUTER: &[&str] = &["left", "right", "full"];
 
-/// Whether the text of the statement shows that it adds no NULLs to result columns that show a
-/// table column.
+/// Whether the text of the statement has no keyword that may add NULLs. If so, a result column that
+/// shows a table column is NULL only where the table column is NULL.
 pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     let text = statement.text();
     let (mut join, mut outer, mut selects) = (false, false, 0);

@@ -32,7 +32,7 @@ pub(super) fn client(client: &Client) -> Result<()> {
     if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }
-    // PostgreSQL stores no text with the character U+0000.
+    // PostgreSQL cannot store the character U+0000 in a text.
     let is_description = |text: &str| is_short(text) && !text.contains('\0');
     if !client.description.as_deref().is_none_or(is_description) {
         return invalid(

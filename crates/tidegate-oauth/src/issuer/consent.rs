@@ -34,7 +34,8 @@ impl Issuer {
     }
 
     /// Stores the user's consent to the scopes of the request, in addition to earlier scopes. Does
-    /// nothing if consent is not needed or not stored for this client.
+    /// nothing for a client without `confirm`, or if consent to this request is not stored (see
+    /// `is_remembered`).
     pub(crate) async fn remember_consent(
         &self,
         request: &AuthorizationRequest,

@@ -14,8 +14,8 @@ use crate::{
 use tidegate_identity::{AttemptKey, Browser, Error as IdentityError};
 use tidegate_identity::{AuditKind, Secret, SecretHash};
 
-/// How many random user codes are tried at most to find one that no other device has. Two codes are
-/// equal with a probability of 1 in 25 thousand million.
+/// The maximum number of random user codes to try until one is not in use. Two codes are equal with
+/// a probability of 1 in 25 thousand million.
 const MAX_TRIES: usize = 8;
 
 /// The device authorization response (RFC 8628, section 3.2).
@@ -104,8 +104,9 @@ impl Issuer {
         Err(IdentityError::NoRandomness.into())
     }
 
-    /// The device that waits for the approval of this user code. So that codes cannot be guessed,
-    /// an attempt is counted before the lookup, for the address and for the browser session.
+    /// The device that waits for approval with this user code. An attempt is counted for the
+    /// address and for the browser session before the lookup, so that user codes cannot be guessed.
+    /// The attempt is refunded if there is such a device.
     ///
     /// Errors: [`Error::UnknownUserCode`], also when the code was decided already or has expired;
     /// [`IdentityError::TooManyAttempts`].

@@ -19,7 +19,7 @@ pub enum LoginOutcome {
         next: String,
     },
     /// The account was linked to the signed-in user. Contains the email that informs the user;
-    /// `None` if the user has no email address.
+    /// `None` if the user has no email address or had already linked the account.
     Linked(Option<Email>),
 }
 
@@ -63,11 +63,18 @@ impl Issuer {
     /// Completes a login at an identity provider: signs in the linked user, creates a user if the
     /// client allows it, or links the account to the user who is signed in.
     ///
-    /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
-    /// too long, [`IdentityError::LoginDenied`], [`Error::UnknownClient`] when the client was
-    /// dropped, [`Error::SignUpClosed`], [`IdentityError::InvalidField`] without a verified email
-    /// address, [`IdentityError::Taken`] when the account is linked to another user,
-    /// [`IdentityError::Outbound`].
+    /// Errors:
+    ///
+    /// - [`IdentityError::InvalidLink`] if the login was begun in another browser or with another
+    ///   provider, or has expired. For a login that links an account, also if no user is signed in
+    ///   in `callback.browser`, or if the user's second factor is still missing.
+    /// - [`IdentityError::LoginDenied`] if the callback has no code.
+    /// - [`Error::UnknownClient`] if the client was dropped.
+    /// - [`Error::SignUpClosed`] if the account is not linked and the client does not allow sign-up
+    ///   with an identity provider.
+    /// - [`IdentityError::InvalidField`] if a new user has no verified email address.
+    /// - [`IdentityError::Taken`] if the account to link is linked to another user.
+    /// - [`IdentityError::Outbound`] if the provider does not return the identity.
     pub async fn complete_federated_login(
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),

@@ -7,8 +7,8 @@ use tidegate_identity::{Secret, Timestamp, User};
 
 impl Issuer {
     /// The ID token that is issued together with an access token (OpenID Connect Core 1.0, sections
-    /// 3.1.3.3 and 12.2). `None` without the scope `openid`, and if no person signed in to open the
-    /// session.
+    /// 3.1.3.3 and 12.2). `None` if the scopes lack `openid`, or if the session was opened by a
+    /// grant in which no person signs in.
     pub(super) fn id_token(
         &self,
         session: &Session,

@@ -36,9 +36,8 @@ impl Issuer {
         self.end_session(&cx, session, EndReason::Revoked).await
     }
 
-    /// Introspects a token. Reads the store, so that a token that another node has just revoked is
-    /// reported as inactive. Unknown tokens and tokens of other tenants are reported as inactive,
-    /// without a reason.
+    /// Introspects a token. Reads the store, because another node may just have revoked the token.
+    /// Invalid tokens and tokens of other tenants are reported as inactive, without a reason.
     ///
     /// Errors: [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`],
     /// [`Error::PublicClient`].

@@ -16,7 +16,7 @@ pub struct LogoutRequest {
 }
 
 impl LogoutRequest {
-    /// Whether the client sent an ID token of this user, so that the user need not confirm the
+    /// Whether the client sent an ID token of this user. If it did, the user need not confirm the
     /// sign-out (RP-Initiated Logout, section 2).
     pub fn names_user(&self, user: &User) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
@@ -35,9 +35,9 @@ impl Issuer {
     /// `id_token_hint`, or by `client_id`. If neither names a known client, there is no redirect
     /// (section 3). A hint that this issuer did not sign is ignored.
     ///
-    /// Errors: [`Error::UnregisteredRedirect`] unless `post_logout_redirect_uri` is a redirect URI
-    /// of the client, `invalid_request` for malformed parameters and for a `client_id` that differs
-    /// from the client of the ID token.
+    /// Errors: [`Error::UnregisteredRedirect`] if `post_logout_redirect_uri` is present but is not
+    /// a redirect URI of the client; `invalid_request` for malformed parameters and for a
+    /// `client_id` that differs from the client of the ID token.
     pub async fn logout_request(&self, parameters: &Parameters) -> Result<LogoutRequest> {
         let hint = parameters.text("id_token_hint")?;
         let hint = hint.and_then(|token| self.id_token_hint(token));

@@ -95,7 +95,7 @@ impl Issuer {
             && since.plus(lifetimes.key_active) <= now
         {
             match self.rotate_keys().await {
-                // The next key was published too recently, so a later run of `maintain` rotates.
+                // If the next key was published too recently, a later run of `maintain` rotates.
                 Ok(()) | Err(Error::KeyTooYoung { .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -89,9 +89,9 @@ impl OpenIdRequest {
 impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
-    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
-    /// `id_token_hint` is not an error here, and an unknown value of `prompt` is ignored (section
-    /// 3.1.2.1).
+    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An unknown value
+    /// of `prompt` is ignored (section 3.1.2.1). An invalid `id_token_hint` is an error only with
+    /// `prompt=none`; [`check_silent`](Self::check_silent) reports it.
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,
@@ -125,9 +125,10 @@ impl Issuer {
 
     /// Checks whether a request with `prompt=none` can be granted without a page.
     ///
-    /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`] unless a user is signed in
-    /// as the request requires, [`Error::InteractionRequired`] for a missing second factor,
-    /// [`Error::ConsentRequired`].
+    /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`] if no user who may sign in
+    /// for the request is signed in, if the user must sign in again, or if `id_token_hint` is
+    /// invalid; [`Error::InteractionRequired`] if a second factor is missing;
+    /// [`Error::ConsentRequired`] if the user must be asked for consent.
     pub async fn check_silent(
         &self,
         request: &AuthorizationRequest,

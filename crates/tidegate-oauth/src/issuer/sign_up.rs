@@ -52,7 +52,7 @@ impl Issuer {
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
     /// [`Error::SignUpClosed`] if the client does not allow sign-up any more, or was dropped after
-    /// the link was sent. A new client with the same id is another client.
+    /// the link was sent. The link is not valid for a new client with the same id.
     pub async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         Ok(self.open_sign_up_link(token).await?.1)
     }

@@ -109,7 +109,9 @@ impl Parameters {
         }
     }
 
-    /// The value of a required parameter; otherwise [`Error::MissingParameter`].
+    /// The value of a required parameter.
+    ///
+    /// Errors: those of [`text`](Self::text), and [`Error::MissingParameter`] if there is no value.
     pub fn required(&self, name: &'static str) -> Result<&str> {
         self.text(name)?.ok_or(Error::MissingParameter(name))
     }
@@ -119,8 +121,8 @@ impl Parameters {
     }
 }
 
-/// The name of a parameter as a response may contain it. The client chose the name, so a name that
-/// is long or not plain ASCII is replaced by a description.
+/// Returns the name of a parameter if a response may contain it, otherwise a description. The name
+/// comes from the client, so it must be short and have only letters, digits and `_-.`.
 fn safe_name(name: &str) -> &str {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let fits = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain);

@@ -120,8 +120,8 @@ struct Payload<S, P> {
 
 impl<P> Payload<String, P> {
     /// Removes the private claims of a member from the payload and returns them; `None` for a user
-    /// with a role. Fails for an unknown kind and for incomplete claims: the token of a user of an
-    /// unknown kind must not count as the token of a user with a role.
+    /// with a role. Fails for an unknown kind and for incomplete claims, because such a token must
+    /// not count as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);
         match (kind, self.group.take(), self.user_id.take()) {

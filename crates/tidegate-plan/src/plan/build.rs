@@ -74,8 +74,8 @@ pub(super) fn plan<'a>(
         roots.push(Root { key, output });
     }
     let mode = mode(&settings, &trees, writes);
-    // The commit of a mutation does not wait until the response is built, so the size limit is
-    // checked while the rows arrive.
+    // In the modes `Together` and `AfterRows`, the commit does not wait until the response is
+    // built, so the size limit is checked while the rows arrive.
     let bytes = Arc::new(AtomicU64::new(0));
     for tree in &mut trees {
         match mode {

@@ -56,9 +56,11 @@ impl Level<'_> {
 
     /// Whether the level writes at most one row, and the response can certainly contain the row's
     /// values. A level writes at most one row if it inserts one object, or if its condition selects
-    /// by a key. The result is false for a level that returns a composite value. If the attributes
-    /// of the value's type change while the statement runs, the value cannot be read, and the
-    /// statement would have to be repeated. A committed statement cannot be repeated.
+    /// by a key.
+    ///
+    /// The result is false if the level returns a composite value. Such a value cannot be read if
+    /// the attributes of its type change while the statement runs. The statement must then be
+    /// repeated, which is impossible after its commit.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {

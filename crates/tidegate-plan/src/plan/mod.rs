@@ -75,15 +75,18 @@ pub enum ExecutionMode {
     /// The statements are a pipeline in `Mode::Snapshot`, because there are several statements or
     /// because one of them might write.
     Snapshot,
-    /// The statements are a pipeline in `Mode::ReadWrite`, whose commit is sent together with the
+    /// The statements are a pipeline in `Mode::ReadWrite`. The commit is sent together with the
     /// statements. Each statement writes at most one row.
     Together,
-    /// The statements are a pipeline in `Mode::ReadWrite`, whose commit is sent once the sinks have
+    /// The statements are a pipeline in `Mode::ReadWrite`. The commit is sent once the sinks have
     /// taken all rows.
     AfterRows,
-    /// The statements run one after the other in a transaction in `Mode::ReadWrite`. This is the
-    /// mode of a mutation that returns relationships of written rows, which are read by the keys
-    /// that the write returned, or that inserts objects with different columns.
+    /// The statements run one after the other in a transaction in `Mode::ReadWrite`. Two kinds of
+    /// mutations have this mode:
+    ///
+    /// - A mutation that returns relationships of written rows. The related rows are read by the
+    ///   keys that the write returned.
+    /// - A mutation that inserts objects with different columns.
     InTurn,
 }
 
@@ -141,9 +144,10 @@ impl<'a> Plan<'a> {
         Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
     }
 
-    /// Checks whether the results are incomplete, because lists reached a limit that they share, or
-    /// because keys that the schema declares unique were not. If so, prepares all statements to run
-    /// again in a new transaction and returns true. Must be called once all statements have run.
+    /// Checks whether the results may be wrong, because lists reached a limit that they share, or
+    /// because keys are not unique although the schema declares them unique. If so, prepares all
+    /// statements to run again in a new transaction and returns true. Must be called once all
+    /// statements have run.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
         let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
@@ -245,7 +249,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether the plan writes and its transaction is committed once the statements have run.
+    /// Whether the plan writes, and its transaction is committed before [`Plan::finish`] is called.
     pub fn is_committed(&self) -> bool {
         matches!(
             self.mode,

@@ -12,7 +12,7 @@ use crate::statement::{
     self, Layout, Limit, NestedLevel, Page, ParentLevel, Parents, has_equal_bytes,
 };
 
-/// The largest number of lists that is taken into account for a shared limit.
+/// The maximum number of lists from which [`shared`] estimates the usual number of rows.
 const MANY: u64 = 10_000;
 
 /// Describes a statement that reads levels: which levels it reads, and where the columns of each
@@ -137,12 +137,13 @@ pub(super) fn statement<'a>(
 
 /// For each level, the page of its lists and the limit on the rows that are read.
 ///
-/// The lists of a child level share one limit, unless the request gives them a limit or an offset.
-/// With a shared limit they can be read by one select, which is cheaper than a select for each
-/// list. The shared limit suffices for typical lists. It depends on the structure of the operation.
-/// If an earlier statement wrote the parent rows, it also depends on the number of their keys,
-/// rounded up to a power of two. So operations of equal structure have few different SQL texts. If
-/// `careful` is true, no lists share a limit.
+/// The lists of a child level share one limit, unless `careful` is true or the request gives them a
+/// limit or an offset. One select can read all lists that share a limit, which is cheaper than a
+/// select for each list. The shared limit suffices for typical lists.
+///
+/// The shared limit depends on the structure of the operation. If an earlier statement wrote the
+/// parent rows, it also depends on the number of their distinct keys. This number is rounded up to
+/// a power of two, so that operations of equal structure have few different SQL texts.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

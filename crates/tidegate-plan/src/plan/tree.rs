@@ -220,8 +220,8 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Whether the result of the statement that has run may be wrong, so that it must be repeated
-    /// with a limit for each list.
+    /// Whether the result of the current statement, which has run, may be wrong. If so, the
+    /// statement must be repeated with a limit for each list.
     pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
             if reading.is_incomplete(settings.schema, &self.reader.levels))

@@ -74,8 +74,8 @@ impl Cell {
     }
 
     /// Appends a value. Returns whether GraphQL can represent the value; if not, the caller must
-    /// discard the appended text. Adds to `field_errors` an error for the value, or for each
-    /// element of an array that became null.
+    /// discard the appended text. Adds to `field_errors` an error for each part that GraphQL cannot
+    /// represent: the value itself, an element of an array, or a subfield.
     pub(super) fn write(
         &self,
         raw: &[u8],

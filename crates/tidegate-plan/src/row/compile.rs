@@ -36,7 +36,8 @@ pub(crate) struct Compiler<'a, 'n> {
 }
 
 impl<'a, 'n> Compiler<'a, 'n> {
-    /// Compiles the program that writes the rows of a level, which reads or writes a relation.
+    /// Compiles the program that turns the rows of a level into JSON. The level reads or writes
+    /// `relation`.
     pub(crate) fn rows(
         schema: &'a Schema,
         relation: RelationId,

@@ -60,7 +60,8 @@ impl EventField {
     }
 
     /// A writer for values of the column as the change log has them. `column` describes these
-    /// values. A type without a GraphQL form is written as PostgreSQL's text, as in a query.
+    /// values. If their type has no GraphQL form, PostgreSQL's text of each value is written as a
+    /// string, as in a query.
     #[must_use]
     pub fn writer(&self, mut column: Column) -> EventWriter {
         match self.cast {

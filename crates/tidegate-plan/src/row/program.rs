@@ -81,8 +81,8 @@ pub(crate) enum OutputForm {
     Value,
     /// A string, because the value is an `ID`.
     Id,
-    /// A number and not a string. The value has 64 bits, but no table has more rows than a double
-    /// can count exactly.
+    /// A number. Other 64-bit integers are strings, because a double cannot represent all of them
+    /// exactly. A count of rows is small enough.
     Count,
     /// An object with the selected subfields of the value, or a list of such objects.
     Parts(Box<[Subfield]>),

@@ -34,7 +34,7 @@ pub(crate) struct LevelRows {
     /// If true, a row that the response cannot contain does not fail the statement. Instead, this
     /// row and all later rows are left out.
     drops: bool,
-    /// The error because of which rows were left out; `None` if none were.
+    /// The error that caused rows to be left out; `None` if no row was left out.
     pub(crate) dropped: Option<Error>,
 }
 

@@ -110,8 +110,8 @@ fn member(
     true
 }
 
-/// Whether a member is a bound of a range. No bound has the GraphQL type `Float`, so `"NaN"` and
-/// `"Infinity"` are valid strings there.
+/// Whether a member is a bound of a range. A bound is never a GraphQL `Float`, so `"NaN"` and
+/// `"Infinity"` are valid as bounds.
 fn is_bound(name: &str) -> bool {
     matches!(name, "lower" | "upper")
 }

@@ -36,7 +36,7 @@ pub(crate) struct InsertGroup<'a> {
 ///
 /// [`InputError::InvalidField`] for a row that is not an object, and for a column that is unknown,
 /// computed by PostgreSQL or given twice. [`InputError::Value`] for a number or a boolean in a
-/// column of text.
+/// column that takes only text.
 pub(crate) fn groups<'a>(
     relation: &Relation,
     wanted: &mut Insert<'a>,
@@ -158,8 +158,8 @@ pub(crate) fn require_given(column: &Column, place: impl Fn() -> String) -> Resu
     Ok(())
 }
 
-/// Returns an error if a number or a boolean is given for a column of text. A primary key is an
-/// `ID`, which may be a number.
+/// Returns an error if a number or a boolean is given for a column that takes only text. A number
+/// is accepted for a column of the primary key, because the column is an `ID`.
 pub(crate) fn require_text(
     relation: &Relation,
     id: ColumnId,
@@ -319,10 +319,10 @@ fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<
     Ok(Parameter::Text(array.into()))
 }
 
-/// The path of the value that PostgreSQL rejected in the insert of a group. If the error is about a
-/// length or precision, this is the path of the first value that exceeds the limit of its column.
-/// Otherwise it is the path of the first value of the reported column whose text the message
-/// quotes. Returns `None` if no such value is found. `listed` is true if the request has a list of
+/// The path of the value that PostgreSQL rejected in the insert of a group; `None` if the value is
+/// not found. If the error is about a length or precision, the function finds the first value that
+/// exceeds the limit of its column. Otherwise it searches the values of the reported column, and
+/// finds the first one that the error message quotes. `listed` is true if the request has a list of
 /// objects.
 pub(crate) fn locate(
     relation: &Relation,

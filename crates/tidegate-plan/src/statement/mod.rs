@@ -1,5 +1,6 @@
-//! Writes the SQL of operations. Every name is quoted and qualified, every value is a parameter,
-//! and operations of equal structure have equal texts.
+//! Writes the SQL of operations. Every name is quoted and qualified. Every value is a parameter,
+//! except for some limits ([`Page::has_parameters`], [`Limit::Shared`]). Therefore operations of
+//! equal structure have few different SQL texts.
 
 mod aggregate;
 mod elements;

@@ -13,9 +13,9 @@ pub(crate) fn relation(schema: &Schema, relation: RelationId, table: usize, sql:
     sql.syntax(" ").numbered("t", table);
 }
 
-/// Appends the relation that a foreign key references, with its alias. Rows of tables that inherit
-/// from it are left out, because a foreign key does not reference them, and the key of one of them
-/// may equal that of a referenced row.
+/// Appends the relation that a foreign key references, with its alias. `ONLY` excludes the rows of
+/// tables that inherit from the relation. A foreign key does not reference these rows, but such a
+/// row may have the same key as a referenced row.
 pub(crate) fn referenced(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
     if schema.relation(relation).kind == RelationKind::Table {
         sql.syntax("only ");

@@ -113,17 +113,17 @@ fn is_round(mut number: u64) -> bool {
 /// of a single row has no order and no limit.
 ///
 /// A limit with at most two significant digits is a constant in the SQL text, if there is no
-/// offset. Any other limit of the request is a parameter, so that there are few different texts. If
-/// there were no other limit, PostgreSQL would plan for a tenth of all rows, or plan each execution
-/// separately. So there are two selects:
+/// offset. Any other limit of the request is a parameter, so that there are few different SQL
+/// texts. With only this parameter, PostgreSQL would plan for a tenth of all rows, or plan each
+/// execution separately. So the statement has two selects:
 ///
 /// - The inner select has a constant limit: the smallest power of two that is at least the limit
 ///   plus the offset. It is omitted if it would exceed [`MAX_CONSTANT_LIMIT`].
 /// - The outer select has the exact limit and the offset as parameters.
 ///
-/// Round limits are not written as two selects, because two selects can be slower: PostgreSQL
-/// expects to fetch a tenth of the inner limit, and may choose an index that has the wanted order
-/// but costs more.
+/// A round limit is a constant in a single select, because two selects can be slower. With two
+/// selects, PostgreSQL expects that a tenth of the inner limit is fetched. For so few rows, it may
+/// choose an index that has the wanted order but costs more.
 ///
 /// Measured: CPU time of the backend per document (PostgreSQL 15, `pgbench -M prepared`), for four
 /// levels with a limit of three each.

@@ -17,7 +17,7 @@ pub(crate) enum Parents<'p> {
     Level(ParentLevel<'p>),
 }
 
-/// The parent level, if the statement reads it too.
+/// A parent level that the same statement reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentLevel<'p> {
     /// The number of the parent level in the statement.
@@ -25,8 +25,8 @@ pub(crate) struct ParentLevel<'p> {
     pub(crate) program: &'p Program,
     /// The index of the child level among the children of the parent.
     pub(crate) child: usize,
-    /// The number of columns that the parent level has before the columns that its program reads.
-    /// They assign the parent rows to lists.
+    /// The number of columns that assign the parent rows to lists. They precede the columns that
+    /// the program of the parent level reads.
     pub(crate) header: usize,
     /// Whether several rows of the parent may have the same key.
     pub(crate) repeated: bool,

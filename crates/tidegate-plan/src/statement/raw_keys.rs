@@ -7,8 +7,8 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends, without a cast, the key columns of child levels that the program selects only as text.
-/// The child levels join the rows by these columns.
+/// Appends the key columns of child levels without a cast, if the program selects them only as
+/// text. The child levels join the rows by these columns.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {

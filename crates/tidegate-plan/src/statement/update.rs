@@ -34,8 +34,8 @@ pub(crate) fn update(
     sql.finish(Kind::Write)
 }
 
-/// The path of the first new value that exceeds the limit that PostgreSQL's error reports; `None`
-/// for other errors.
+/// If PostgreSQL's error reports that a value exceeds a limit, the path of the first new value
+/// that exceeds it; otherwise `None`.
 pub(crate) fn locate_new(
     relation: &Relation,
     wanted: &Update<'_>,

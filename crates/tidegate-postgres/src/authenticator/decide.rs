@@ -148,8 +148,8 @@ impl DecisionQuery<'_> {
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
-            // A session that has changed a definition may hold a lock on the table until it
-            // commits. Connections are not shared until then.
+            // A session with an uncommitted DDL statement or grant may hold a lock on the table.
+            // Connections are not shared until its transaction ends.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
                 Ok(DecisionOutcome::against(objection(UNCOMMITTED, "")))
             } else {

@@ -111,9 +111,9 @@ impl Authenticators {
         cached.authenticator(role)
     }
 
-    /// Invalidates the decision, because a definition or grant changed on this node or a role
-    /// switch was refused. The next [`Self::of`] uses the old decision if it was for shared
-    /// connections and no objection is stored. Otherwise it makes a new decision.
+    /// Invalidates the decision, because a definition or grant may have changed or a role switch
+    /// was refused. The next [`Self::of`] renews the old decision if it allowed shared connections
+    /// and no objection is stored. Otherwise it makes a new decision.
     pub fn invalidate(&self, database: &DatabaseName) {
         if let Some(state) = self.tenants.read().get(database) {
             state.invalidate();
@@ -198,7 +198,8 @@ impl Authenticators {
         }
     }
 
-    /// Makes new decisions for tenants whose roles, memberships or settings have changed.
+    /// Makes new decisions for tenants whose roles, memberships or settings have changed, or whose
+    /// decision is outdated. If no request has used the old decision, only marks it as expired.
     async fn compare(&self, tenants: &[KnownTenant]) -> Result<()> {
         let roles = decide::roles(&*self.service).await?;
         let before = self.roles.lock().take();

@@ -11,9 +11,9 @@ use crate::purity::{bind, statement, text_rows};
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));
 
-/// The maximum number of rows that are compared. All rows newer than the oldest running transaction
-/// are compared, so their number grows during a long transaction. With more rows the result is
-/// [`RoleChange::Unknown`].
+/// The maximum number of rows that are compared. If there are more rows, the result is
+/// [`RoleChange::Unknown`]. All rows newer than the oldest running transaction are compared, so
+/// their number grows during a long transaction.
 const MAX_ROWS: usize = 1000;
 
 /// The result of `role_changes.sql`. `rows` identifies the rows about roles, memberships, settings

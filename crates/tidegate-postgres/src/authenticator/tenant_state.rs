@@ -46,15 +46,16 @@ pub(super) struct CachedDecision {
     /// The authenticator whose login PostgreSQL refused most recently, and the time of the refusal;
     /// `None` if no login was refused.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
-    /// Whether nothing was decided because PostgreSQL was unavailable.
+    /// Whether PostgreSQL was unavailable, so that no decision could be made.
     unavailable: bool,
     members: Arc<HashMap<RoleName, Membership>>,
     /// The value of [`TenantState::invalidations`] when the decision was made.
     invalidations: u64,
     /// When the decision expires; `None` if it is valid until it is invalidated.
     until: Option<Instant>,
-    /// Whether the decision was renewed after a change of a definition that inserted no objection.
-    /// The change may affect which users have an authenticator.
+    /// Whether the decision was renewed although a definition may have changed. A change that
+    /// inserts no objection does not make sharing unsafe, but it may affect which users have an
+    /// authenticator.
     outdated: bool,
 }
 
@@ -152,8 +153,8 @@ impl TenantState {
             return cached;
         }
         let invalidations = self.invalidations.load(Ordering::Acquire);
-        // A changed definition that inserted no objection cannot make sharing unsafe, so the old
-        // decision is renewed.
+        // If no objection is stored, no changed definition has made sharing unsafe. The old
+        // decision is then renewed.
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
             && !self.is_expired()
             && query.is_undisputed().await.unwrap_or(false)

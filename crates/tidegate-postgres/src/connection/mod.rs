@@ -170,9 +170,9 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use even if only pure reads ran on it.
-    /// It must if it seals claims of members and its most recent reset is at least a second ago:
-    /// this node may have read a new definition too late, so that a read counted as pure although
-    /// it ran the new code.
+    /// The result is `true` if the connection seals claims of members and its most recent reset is
+    /// at least a second ago. This node may have read a new definition too late. A read that ran
+    /// the new code then counted as pure.
     pub(crate) fn is_periodic_reset_due(&self) -> bool {
         self.session.is_periodic_reset_due(Instant::now())
     }

@@ -75,8 +75,8 @@ impl Connection {
     /// Closes the connection and waits until PostgreSQL runs no statement of the connection. The
     /// wait ends when PostgreSQL has closed the connection, or reports that the backend does not
     /// exist. The second condition is needed after a failover, because the old server may never
-    /// close the connection. A socket timeout does not help: it also expires while a running
-    /// statement leaves its input unread.
+    /// close the connection. A socket timeout does not help, because it also expires while a
+    /// running statement does not read from the socket.
     pub async fn close_and_wait(self, terminator: &dyn BackendTerminator) {
         let backend = self.backend().clone();
         tokio::select! {
@@ -114,8 +114,8 @@ impl Connection {
             let backend = self.backend().process_id;
             tracing::warn!(backend, error, "cancel request failed");
         }
-        // Only a backend whose connection still works must be terminated. After a failure of the
-        // connection the backend ends by itself.
+        // The backend is terminated only if the connection still works. If the connection has
+        // failed, the backend ends by itself.
         let still_runs = !drained && !self.session.is_closed();
         if !drained || error.is_some() {
             self.mark_closed();

@@ -65,8 +65,8 @@ impl Connection {
     fn push_check(&mut self) {
         self.begin_pipeline();
         // On a connection of members, code that a statement called may have replaced a prepared
-        // check together with the statement that seals claims. So there the check is parsed for
-        // each reset.
+        // check together with the statement that seals claims. On such a connection the check is
+        // therefore parsed again for each reset.
         let pushed = if self.session.is_sealing() {
             self.push_command(CHECK)
         } else {

@@ -22,7 +22,7 @@ pub(crate) enum TransactionStatus {
 }
 
 /// How long a session that seals claims of members may be used for pure reads before it is reset.
-/// It equals the time for which the untrusted names of a database are valid: during this time, a
+/// A node uses cached untrusted names of a database for the same time. Until it reads them again, a
 /// read may count as pure although it runs new code.
 const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 
@@ -215,11 +215,14 @@ impl SessionState {
     /// Records that all responses of a reset arrived without an error.
     ///
     /// A soft reset does not run `DISCARD ALL`. If it found statements that callers prepared, a
-    /// full reset is due. A session that seals claims of members is not reset again, but closed. A
-    /// caller's statement may have replaced the prepared statement that seals claims, and so may
-    /// have read the token with which a member's claims are sealed (`ClaimsKey::token`). The token
-    /// stays valid as long as the backend exists. The session is also closed if its side effects
-    /// are [`SideEffects::Permanent`].
+    /// full reset is due.
+    ///
+    /// A session that seals claims of members is closed instead. A statement that a caller prepared
+    /// may have replaced the prepared statement that seals claims. It may then have read the token
+    /// with which a member's claims are sealed (`ClaimsKey::token`). The token stays valid as long
+    /// as the backend exists, so another reset would not help.
+    ///
+    /// The session is also closed if its side effects are [`SideEffects::Permanent`].
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_drain();

@@ -26,8 +26,8 @@ pub struct Credential {
     /// The state of the login ([`LOGIN_STATE`]); `None` if it was not read.
     /// [`crate::UserExecutor::check_logins`] compares it with the current state.
     pub state: Option<String>,
-    /// Whether PostgreSQL would admit the role to the database if the password is right, as far as
-    /// the service knows.
+    /// Whether the role may log in to the database, as far as the service knows. The password is
+    /// not considered.
     pub admission: Admission,
 }
 
@@ -80,7 +80,7 @@ pub struct RoleConnector {
     credentials: Arc<dyn Credentials>,
     terminator: Arc<dyn BackendTerminator>,
     logins: Arc<LoginStates>,
-    /// Whether the connections are for a replica. Only then is a connection to a standby reused.
+    /// Whether the connections are for a replica. If not, connections to a standby are not reused.
     for_replica: bool,
 }
 
@@ -100,7 +100,7 @@ impl RoleConnector {
         }
     }
 
-    /// The same connector, for a server that is a standby and only answers reads.
+    /// The same connector, for a standby that runs only reads.
     #[must_use]
     pub fn for_replica(self) -> Self {
         Self {
@@ -182,8 +182,8 @@ impl Connector for RoleConnector {
             return Recycle::Discard;
         }
         match connection.state() {
-            // The response to the reset need not have arrived, because the connection's next user
-            // waits for it.
+            // A connection can be reused before the response to its reset arrives, because the next
+            // user of the connection waits for the response.
             ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,
             ConnectionState::NeedsRecovery => Recycle::Reset,
             ConnectionState::Closed => Recycle::Discard,

@@ -1,5 +1,6 @@
-//! The executor runs the statements of each principal on connections for this principal. A user's
-//! statement that belongs to no explicit transaction starts in this module.
+//! The executor runs the statements of each principal on connections for this principal. This
+//! module contains [`UserExecutor::query`], which runs a user's statement outside of an explicit
+//! transaction.
 
 mod caller_limit;
 mod capacity;
@@ -224,8 +225,8 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        // For text of Tidegate, `begin` chooses a shared connection. This must not happen here,
-        // because this statement may be unsuitable for a shared connection.
+        // This statement must not run on a shared connection (`may_share`). For the author
+        // `Service`, `begin` would choose a shared connection.
         let author = match options.author {
             Author::Service => Author::Owner,
             author => author,
@@ -245,8 +246,8 @@ fn may_commit(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
 }
 
-/// Whether the statement's text may change role defaults. Within a second, the periodic check finds
-/// changes that the text does not show.
+/// Whether the statement may change role defaults, according to its text. If a statement changes
+/// them although its text does not show it, the periodic check finds the change within a second.
 fn may_change_role_defaults(bound: &BoundStatement) -> bool {
     let statement = &bound.statement;
     if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {

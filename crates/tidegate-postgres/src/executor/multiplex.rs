@@ -54,8 +54,8 @@ impl UserExecutor {
         let response = response.await.ok()?;
         self.multiplexer.count_delivered();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
-        // The refresh of the purity cache runs on a connection of the service to the database. The
-        // service probably has one open, because many requests run in this database.
+        // The refresh of the purity cache runs on a service connection to the database. Such a
+        // connection is probably open, because many requests run in this database.
         if let (Some(service), Some(refresh)) = (&self.service, metadata.purity.count()) {
             let database = route.login.database.clone();
             tokio::spawn(refresh.run_on_service(service.clone(), database));

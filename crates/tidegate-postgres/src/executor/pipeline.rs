@@ -44,8 +44,9 @@ impl UserExecutor {
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
         let route = self.route(login, options.author, &statements).await?;
         let in_flight = self.enter(&route.login, &statements, options);
-        // If no other request runs, a connection of its own responds sooner. If the multiplexed
-        // statements fail, they run again below, because they are stateless.
+        // If no other request runs, the request is not multiplexed, because a connection of its own
+        // responds sooner. If the multiplexed statements fail, they run again below. This is safe,
+        // because they are stateless.
         if let Some(in_flight) = in_flight.as_ref().filter(|guard| !guard.is_alone())
             && let Some((rows, metadata)) = self.multiplex(in_flight, &route, &statements).await
         {
@@ -133,8 +134,8 @@ impl UserExecutor {
             mode: pipeline.mode,
             commit: pipeline.commit,
         };
-        // Tidegate's own text is trusted, because it does not change name resolution, even if it
-        // contains casts.
+        // Statements that Tidegate wrote are trusted. Even if they contain casts, they do not
+        // change name resolution.
         if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }
@@ -187,8 +188,8 @@ async fn push_rows(
 }
 
 /// Whether a pipeline consists of one read outside of a snapshot, so that nothing has to be undone
-/// after an error. For a read in a snapshot the result is `false`: code that it calls, such as a
-/// view's function, may write, and only the read-only transaction refuses the write.
+/// after an error. A read in a snapshot needs the read-only transaction. It may call code that
+/// writes, such as a function in a view, and only that transaction refuses the write.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
         [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),

@@ -1,16 +1,15 @@
-//! Chooses the kind of connection (the *route*) for a statement, depending on the author of its
-//! text.
+//! Chooses the kind of connection (the *route*) for a statement, depending on its author.
 //!
-//! Text of a caller runs on a connection that logged in as the caller's role. Text of Tidegate or
-//! of the tenant's owner runs on shared connections:
+//! A statement that a caller wrote runs on a connection that logged in as the caller's role. Most
+//! statements that Tidegate or the tenant's owner wrote run on shared connections:
 //!
 //! - Shared connections of the owner log in as the owner's role, and those of the default user as
 //!   the default user's role.
 //! - Shared connections of other users log in as an authenticator and switch to the caller's role
-//!   for the transaction. There is no authenticator in a database where code of one user could run
-//!   for another.
+//!   for the transaction. In a database where code of one user could run for another, users have
+//!   no authenticator.
 //! - Shared connections of members log in as the members' group and seal the member's claims for
-//!   the transaction. Text of a caller never runs as a member.
+//!   the transaction. A statement that a caller wrote never runs as a member.
 
 use std::fmt;
 use std::sync::Arc;
@@ -118,8 +117,8 @@ impl Route {
     }
 
     /// A connection that logged in as the group of a member. If `shares` is true, the connection is
-    /// shared and runs text of Tidegate and of the owner only. Otherwise it is reset fully after
-    /// the statement.
+    /// shared and runs only statements that Tidegate or the owner wrote. Otherwise it is reset
+    /// fully after the statement.
     pub(super) fn member(login: &Login, shares: bool, member: Arc<Member>, key: ClaimsKey) -> Self {
         let route = if shares {
             Self::shared(login, login.role.clone(), SharedBy::Members)
@@ -132,8 +131,8 @@ impl Route {
         }
     }
 
-    /// A shared connection that logged in as the caller's role, for text of Tidegate and of the
-    /// owner.
+    /// A shared connection that logged in as the caller's role, for statements that Tidegate or the
+    /// owner wrote.
     fn trusted(login: &Login) -> Self {
         let by = match login.role_use {
             RoleUse::Anonymous => SharedBy::Anonymous,
@@ -142,8 +141,8 @@ impl Route {
         Self::shared(login, login.role.clone(), by)
     }
 
-    /// A connection that logged in as `authenticator`, and switches to the caller's role by the
-    /// statement `text`.
+    /// A connection that logged in as `authenticator`. The statement `text` switches to the
+    /// caller's role.
     fn authenticator(login: &Login, authenticator: RoleName, text: &'static str) -> Self {
         Self {
             switch: RouteSwitch::Role(login.role.clone(), text),
@@ -245,8 +244,8 @@ impl CheckedOut {
 }
 
 /// Refuses a statement that a member wrote. The members of a group share sessions, so such a
-/// statement could read data that a statement of another member left in the session. The callers
-/// of the executor must refuse such a request themselves. The error is therefore an internal one.
+/// statement could read data that a statement of another member left in the session. Code that
+/// calls the executor must already have refused such a request, so the error is an internal one.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {
         (RoleUse::Member(_), Author::Caller) => {
@@ -291,8 +290,8 @@ pub(super) async fn route(
 /// Whether the login's role is the role of the tenant's owner; roles of other users are called
 /// `<database>/<name>`. The owner's role acts for many callers and needs no authenticator.
 ///
-/// For users without an authenticator, [`route`] chooses their own login, because a second kind of
-/// connection for each of these users would only occupy the pool.
+/// For a user without an authenticator, [`route`] returns [`Route::own`]. Shared connections that
+/// log in as this user would serve no other user, and only occupy the pool.
 fn is_owner(login: &Login) -> bool {
     let database = login.database.as_str();
     let rest = login.role.as_str().strip_prefix(database);

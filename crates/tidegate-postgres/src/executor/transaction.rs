@@ -67,8 +67,8 @@ impl Drop for DdlInTransaction {
 }
 
 impl UserExecutor {
-    /// Opens a transaction. `BEGIN` is sent with the first statement. The texts of the statements
-    /// are not known yet, so only transactions whose author is Tidegate run on a shared connection.
+    /// Opens a transaction. `BEGIN` is sent with the first statement. The statements are not known
+    /// yet, so the transaction runs on a shared connection only if their author is Tidegate.
     pub async fn begin(
         &self,
         login: &Login,
@@ -138,8 +138,8 @@ impl RoleTransaction {
         position
     }
 
-    /// Marks the transaction as failed after an error. PostgreSQL does not do this for an error
-    /// that the service itself has found, such as an invalid value, and would run further
+    /// Marks the transaction as failed after an error. PostgreSQL does not know errors that the
+    /// service itself has found, such as an invalid value. After such an error it would run further
     /// statements.
     fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
@@ -231,8 +231,8 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.pooled.commit(self.checked_out.deadline).await;
-        // COMMIT runs deferred triggers, which may change definitions, so reports are read again
-        // after it.
+        // COMMIT runs deferred triggers, which may change definitions. Therefore the reports of the
+        // event trigger are read again after COMMIT.
         let deferred = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
         if let Some(deferred) = deferred {
             self.guard_until_end(deferred);

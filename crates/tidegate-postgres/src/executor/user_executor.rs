@@ -70,9 +70,9 @@ impl UserExecutor {
         self
     }
 
-    /// Sets `authentication`, which decides about shared connections for text of Tidegate and of
-    /// tenants' owners. Without it, only the owner, the default user and members have shared
-    /// connections.
+    /// Sets `authentication`, which decides about shared connections for statements that Tidegate
+    /// or tenants' owners wrote. Without it, only the owner, the default user and members have
+    /// shared connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);
@@ -129,8 +129,8 @@ impl UserExecutor {
     }
 
     /// How many statements, pipelines and transactions have run in the database on this node. A
-    /// pipeline or a transaction counts once. A pipeline that failed on a pooled connection does
-    /// not count, and neither does a transaction without COMMIT.
+    /// pipeline or a transaction counts once. A pipeline that PostgreSQL rolled back does not
+    /// count, and neither does a transaction without COMMIT.
     pub fn statements(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).statements()
     }
@@ -178,9 +178,9 @@ impl UserExecutor {
         Ok(route(authentication, login, author, statements).await)
     }
 
-    /// Whether these statements, whose text the tenant's owner wrote, may run on a shared
-    /// connection with parameter values of callers. They may if every function in them is safe for
-    /// such values. Without an executor for the service's own queries, no function counts as safe.
+    /// Whether these statements of the tenant's owner may run on a shared connection with parameter
+    /// values of callers. The result is `true` if every function in the statements is safe for such
+    /// values. Without an executor for the service's own queries, no function counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();

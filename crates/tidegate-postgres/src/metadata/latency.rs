@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 /// A statement is multiplexed only if it takes at most this time on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// How long a statement is not multiplexed after it has delayed other statements. The time doubles
-/// with each further delay. It is short at first, because a busy machine may have caused the delay.
+/// How long the first suspension of a statement lasts. A suspended statement is not multiplexed.
+/// Each further [`LatencyEstimate::suspend`] doubles the time. It is short at first, because a busy
+/// machine may have caused the suspension.
 const FIRST_SUSPENSION: Duration = Duration::from_secs(1);
 /// How many times the time of a suspension can double.
 const MAX_DOUBLINGS: u32 = 4;

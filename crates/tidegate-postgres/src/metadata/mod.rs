@@ -46,11 +46,12 @@ pub(crate) struct MetadataCache {
     /// Increases when cached data becomes invalid.
     generation: AtomicU64,
     /// Counts the statements, pipelines and transactions that ran in this database on this node; a
-    /// pipeline or transaction counts once. A failed pipeline on a pooled connection and a
-    /// transaction without COMMIT do not count. The catalog cache compares the numbers while it
-    /// does not know whether the database reports DDL.
+    /// pipeline or transaction counts once. A pipeline that was rolled back and a transaction
+    /// without COMMIT do not count. While it is unknown whether the database reports DDL, the
+    /// catalog cache treats every increase of this counter as a possible change of definitions.
     statements: AtomicU64,
-    /// Counts those of `statements` whose text calls functions that may be user-defined.
+    /// Like `statements`, but counts only those with a statement for which [`Statement::calls`] is
+    /// true.
     calls: AtomicU64,
     /// Descriptions that were read in an earlier generation than this are invalid.
     valid_from: AtomicU64,
@@ -78,14 +79,14 @@ impl MetadataCache {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many of those that [`Self::statements`] counts may have called a user-defined function,
-    /// according to their text.
+    /// Like [`Self::statements`], but counts only those with a statement for which
+    /// [`Statement::calls`] is true.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Counts a statement, a pipeline or a transaction that has ended. `called` says whether its
-    /// text calls a function that may be user-defined.
+    /// Counts a statement, a pipeline or a transaction that has ended. `called` says whether
+    /// [`Statement::calls`] is true for the statement, or for any of its statements.
     pub(crate) fn count(&self, called: bool) {
         self.statements.fetch_add(1, Ordering::Release);
         if called {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The limit on the time that all pipelines of a connection together are expected to take, unless a
-/// longer limit is given for a pipeline. A pipeline beyond the limit gets a connection of its own,
-/// which another backend serves.
+/// The limit on the total time that the pipelines of a connection are expected to take. A longer
+/// limit may be given for a pipeline. A pipeline that would exceed the limit runs on a connection
+/// of its own, which another backend serves.
 pub(super) const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
@@ -23,8 +23,8 @@ impl Backlog {
         (self.pipelines < MAX_PIPELINES).then_some(self.expected)
     }
 
-    /// Whether another pipeline may be queued, if the backlog before it must be shorter than
-    /// `limit`. A connection without pipelines accepts any.
+    /// Whether another pipeline may be queued: the backlog is shorter than `limit` and has fewer
+    /// than [`MAX_PIPELINES`] pipelines. For an empty backlog the result is always `true`.
     pub(super) fn has_room(&self, limit: Duration) -> bool {
         self.pipelines == 0 || self.expected().is_some_and(|expected| expected < limit)
     }

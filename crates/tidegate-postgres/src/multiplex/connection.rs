@@ -152,8 +152,8 @@ impl Multiplexed {
         if !ended.is_empty() {
             outcome = outcome.and(self.finish(ended, state));
         }
-        // A definition has changed. Pure reads cannot do that, so one of the statements was not
-        // pure.
+        // Pure reads cannot change a definition. So if a definition has changed, one of the
+        // statements was not pure.
         if self.pooled.session.has_ddl() {
             return Err(ConnectionFailed);
         }
@@ -220,9 +220,9 @@ impl Multiplexed {
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // Sealing has failed. Code that a statement called may have replaced the prepared
-                // statement that seals claims with one that reads the token. The token is valid as
-                // long as the backend exists, so the connection must end.
+                // If sealing fails, the connection must end: code that a statement called may have
+                // replaced the prepared statement that seals claims. The replacement could read the
+                // token, which is valid as long as the backend exists.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
@@ -308,7 +308,7 @@ impl Multiplexed {
         }
         match queue.and_then(SendQueue::into_statements) {
             Some(statements) => self.pooled.session.statements = statements,
-            // The session may have prepared statements that are not in the statement cache.
+            // The session may hold prepared statements that are missing from the statement cache.
             None => self
                 .pooled
                 .session

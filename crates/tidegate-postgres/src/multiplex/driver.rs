@@ -13,7 +13,7 @@ use super::slot::SlotClaim;
 
 /// The interval of the checks of a connection.
 const TICK: Duration = Duration::from_millis(10);
-/// After this many checks in a row that find the connection idle, it is returned to the pool.
+/// A connection that is idle at this many checks in a row is returned to the pool.
 const IDLE: u32 = 10;
 
 /// Why the driver woke up.
@@ -31,7 +31,7 @@ enum WakeUp {
 enum CloseReason {
     /// The connection had no pipeline at the last [`IDLE`] checks.
     Idle,
-    /// The connection has to be returned, for another request, for a reset, or to be closed.
+    /// The pool needs the connection for another request or wants to close it, or a reset is due.
     Wanted,
     /// The first pipeline runs or waits for too long; see [`Multiplexed::is_stuck`].
     Stuck,
@@ -84,9 +84,9 @@ pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
     connection.end(claim.close(failed));
 }
 
-/// Lets all ready tasks run, so that their pipelines are sent in the same write. After `yield_now`,
-/// this task runs after the tasks that are ready now. It then wakes itself once more, so it also
-/// runs after the tasks that sockets have made ready in the meantime.
+/// Lets all ready tasks run, so that their pipelines are sent in the same write. `yield_now` lets
+/// the tasks run that are ready now. In the meantime, sockets may make more tasks ready. Therefore
+/// this task then wakes itself once more, and runs after those tasks too.
 async fn let_others_run() {
     tokio::task::yield_now().await;
     let mut woken = false;

@@ -146,8 +146,8 @@ impl InFlightGuard {
     /// Running the pipeline on a connection of its own would cost PostgreSQL more, because a
     /// backend would be woken for this pipeline only.
     pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
-        // longer, because only the end of the last one matters.
+        // Statements that fill rows decide which subscribers may see a change. Each of these
+        // statements may wait longer, because only the time at which the last one ends matters.
         let fills_rows = tasks.iter().any(|task| task.bound.statement.fills_rows());
         let limit = if fills_rows {
             Duration::MAX
@@ -163,8 +163,8 @@ impl InFlightGuard {
     }
 
     /// Opens a multiplexed connection in the background if at least [`MIN_OTHERS`] other requests
-    /// were running when this one arrived, and this pipeline could be multiplexed. `pooled` checks
-    /// out the connection.
+    /// were running when this request arrived, and its statements `tasks` may be multiplexed.
+    /// `pooled` checks out the connection.
     pub(crate) fn open<F>(
         &self,
         tasks: &[StatementTask<'_>],

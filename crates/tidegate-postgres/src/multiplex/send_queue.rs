@@ -68,8 +68,8 @@ impl SendQueue {
         self.backlog.expected()
     }
 
-    /// Queues a pipeline of reads if all of them are cached, quick and pure. If the connection
-    /// already has pipelines, the backlog must be shorter than `limit`.
+    /// Queues a pipeline of reads if all reads are quick and pure, and their descriptions are
+    /// cached. If the connection already has pipelines, the backlog must be shorter than `limit`.
     pub(super) fn enqueue(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         if !self.backlog.has_room(limit) {
             return Enqueued::Full;
@@ -182,9 +182,9 @@ impl SendQueue {
         self.pipelines.is_empty()
     }
 
-    /// Removes a pipeline that has completed or failed. Keeps the statements that it has prepared,
-    /// or discards them after a failure. If the pipeline failed because a statement was stale, also
-    /// removes its other statements from the cache.
+    /// Removes a pipeline that has completed or failed. The statements that the pipeline prepared
+    /// are kept if it has completed, and discarded if it has failed. If it failed because a
+    /// statement was stale, its other statements are also removed from the cache.
     pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
         self.backlog.pop(pipeline.expected);
         for step in &pipeline.steps {
@@ -203,8 +203,8 @@ impl SendQueue {
         }
     }
 
-    /// Returns the prepared statements of the connection; `None` if the session may have prepared
-    /// statements that are not among them.
+    /// Returns the prepared statements of the connection; `None` if the session may hold more
+    /// prepared statements than these.
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)
     }
@@ -281,9 +281,9 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // The parameter sets are encoded before the Parse is appended, and then moved after it. The
-        // reason is that their encoding can fail, and a Parse cannot be withdrawn, because the
-        // Close of dropped statements comes with it.
+        // The parameter sets were encoded first, because encoding can fail. They are now moved
+        // after the Parse. A Parse cannot be withdrawn: `push_parse` also queues the Close of
+        // dropped statements, and the statement cache no longer has their names.
         let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);

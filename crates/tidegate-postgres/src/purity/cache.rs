@@ -61,7 +61,7 @@ struct CachedNames {
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// The most recent time at which a query failed or took too long while a request waited for it.
+    /// When a query that a request waited for most recently failed or took longer than [`WAIT`].
     failed: Option<Instant>,
     /// The time at which [`PurityCache::statements`] started from zero.
     counted_from: Option<Instant>,
@@ -119,11 +119,11 @@ impl PurityCache {
         !restricted.is_empty() && cached.mentions(statement.text(), restricted, found.version)
     }
 
-    /// Whether all functions that a statement calls are safe, that is, they neither run a caller's
-    /// value as SQL nor set a setting to it. Queries the database first if the cached names are not
-    /// valid. Returns `false` if the names cannot be read in time, and while a statement that may
-    /// change a definition runs on this node. A function that another node creates is noticed
-    /// within a second.
+    /// Whether all functions that a statement calls are safe. A safe function does not run a
+    /// caller's value as SQL, and does not set a setting to such a value. Queries the database
+    /// first if the cached names are not valid. Returns `false` if the names cannot be read in
+    /// time, or if a statement that may change a definition is running on this node. A function
+    /// that another node creates is noticed within a second.
     pub(crate) async fn calls_are_safe(
         self: &Arc<Self>,
         statement: &Statement,

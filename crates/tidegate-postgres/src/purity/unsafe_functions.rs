@@ -2,10 +2,9 @@
 //!
 //! In a database with shared connections, no role that a caller can use may create code (see
 //! `authenticator`). Therefore the functions of the database are trusted like the owner's triggers
-//! and views. But a statement of the owner passes values of its caller to the functions that it
-//! calls. Such a function may run the value as SQL, or set a setting to it. On a login connection
-//! this does no harm. On a shared connection the caller could use the function to become another
-//! user.
+//! and views. But a statement of the owner may pass values of the caller to a function, and the
+//! function may run a value as SQL, or set a setting to it. On a login connection this does no
+//! harm. On a shared connection the caller could use the function to become another user.
 //!
 //! A function is unsafe if its definition can run text as SQL, set a setting, change the role, or
 //! read sequence values of the session. It is also unsafe if its definition mentions an unsafe
@@ -15,8 +14,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::query::Definition;
 
-/// Words with which code in SQL or PL/pgSQL runs text, sets a setting, or reads sequence values
-/// that writes of other callers have left in the session.
+/// Words with which code in SQL or PL/pgSQL runs text as SQL, sets a setting, or reads sequence
+/// values that writes of other callers have left in the session.
 const UNSAFE: [&str; 6] = [
     "currval",
     "execute",
@@ -25,8 +24,9 @@ const UNSAFE: [&str; 6] = [
     "ts_rewrite",
     "ts_stat",
 ];
-/// Parts of words that make code unsafe. A name with Unicode escapes may be any name, XML functions
-/// such as `query_to_xml` run text, and an UPDATE of `pg_settings` changes settings.
+/// Code that contains one of these strings is unsafe. A name with Unicode escapes (`u&"`) may stand
+/// for any name, XML functions such as `query_to_xml` run text as SQL, and an UPDATE of
+/// `pg_settings` changes settings.
 const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 
 /// The functions that the owner's statements must not call on shared connections.

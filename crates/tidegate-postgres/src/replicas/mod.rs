@@ -2,8 +2,8 @@
 //!
 //! A read goes to a replica only if the replica has replayed everything that the read must see. A
 //! task for each replica regularly queries up to which position the replica has replayed the WAL.
-//! Reads use the result of this task and send no query of their own for it. If no replica has
-//! replayed enough, or a replica fails, the read runs on the primary.
+//! Reads use the position that this task has found, and do not query it themselves. If no replica
+//! has replayed enough, or a replica fails, the read runs on the primary.
 
 mod decisions;
 mod executor;
@@ -114,9 +114,9 @@ impl Replicas {
         in_turn.find(|replica| replica.has(&login.database, needed))
     }
 
-    /// Records that the session may have written. If the position of the write is not known, the
-    /// session then reads from the primary. After an error that leaves the outcome of the statement
-    /// open, the position is not known, because PostgreSQL may still commit.
+    /// Records that the session may have written. If the position of the write is unknown, the next
+    /// reads of the session run on the primary. The position is unknown if the primary does not
+    /// report it, or if PostgreSQL may still commit the statement after the error.
     async fn wrote(&self, login: &Login, error: Option<&Error>) {
         let is_open = matches!(error, Some(Error::Deadline | Error::Unavailable { .. }));
         let position = if is_open {

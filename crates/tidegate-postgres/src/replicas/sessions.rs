@@ -39,7 +39,7 @@ impl Sessions {
         let entry = writes.last.entry(login.clone());
         let (last, at) = entry.or_insert((position, now));
         // Positions may arrive out of order, so the largest is stored. `u64::MAX` means that the
-        // position of a write is unknown. The next position replaces it, because it was read after
+        // position of a write is unknown. It is replaced by the next position, which was read after
         // that write.
         *last = if last.0 == u64::MAX {
             position

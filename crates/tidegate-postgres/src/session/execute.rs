@@ -110,8 +110,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error (40001) for a statement that was prepared in this transaction, and that uses a
-    /// definition that has changed since then.
+    /// The error (40001) for a statement in a transaction if a definition that the statement uses
+    /// has changed since the statement was prepared.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::DEFINITION_CHANGED.clone_into(&mut error.rejection.message);

@@ -232,8 +232,8 @@ impl Connection {
     }
 }
 
-/// Whether the Sync, at which PostgreSQL commits, is sent only after the sink has taken all rows.
-/// If the sink refuses a row, the write is then rolled back.
+/// Whether the Sync is sent only after the sink has taken all rows. PostgreSQL commits at the Sync,
+/// so a write can still be rolled back if the sink refuses a row.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write

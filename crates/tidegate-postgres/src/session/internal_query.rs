@@ -84,8 +84,8 @@ impl Connection {
         if query.is_kept {
             return self.prepared_internal(query.text);
         }
-        // The unnamed statement cannot be used, because it may be the caller's statement, which is
-        // bound later.
+        // The query needs a name. The caller's statement may be the unnamed statement and is bound
+        // later, so the query must not replace it.
         let name = self.session.statements.name();
         frontend::parse(&name, query.text, [], &mut self.channel.outbound)
             .map_err(Error::internal)?;

@@ -111,8 +111,9 @@ async fn attempt(
 /// The prepared statements of the pipeline, each with a flag that says whether it is unconfirmed.
 /// Returns `None` if PostgreSQL first has to describe one of the statements.
 ///
-/// PostgreSQL confirms a description only after the earlier statements have run. Therefore
-/// unconfirmed descriptions are not used if the pipeline has effects.
+/// PostgreSQL confirms a description only after the earlier statements have run. If a description
+/// is stale, the pipeline runs again, although effects of the earlier statements could be committed
+/// already. Therefore unconfirmed descriptions are not used if the pipeline has effects.
 fn known(
     statements: &mut StatementCache,
     request: &PipelineRequest<'_>,

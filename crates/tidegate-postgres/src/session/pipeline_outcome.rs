@@ -57,8 +57,8 @@ impl PipelineRun<'_, '_> {
     /// The result after PostgreSQL has reported `error` for the current step or for the commit.
     fn failed_step(&mut self, error: ServerError) -> PipelineAttemptError {
         if error.is_stale_statement() {
-            // Code that a statement called can deallocate all prepared statements of the session,
-            // and those of internal commands with them.
+            // Code that a statement called may have deallocated all prepared statements of the
+            // session, including those of internal commands.
             self.connection.forget_internal();
         }
         if self.overdue && error.is(CANCELLED) {

@@ -15,11 +15,11 @@ pub(crate) struct PipelineRequest<'a> {
 }
 
 impl PipelineRequest<'_> {
-    /// Whether all statements may be sent in one write. Each of them must be a read or a write,
-    /// which cannot end the transaction, and must have at least one parameter set. Only the last
-    /// statement may change name resolution, because PostgreSQL cannot be queried about name
-    /// resolution between two statements. If `trusted` is true, no statement is assumed to change
-    /// name resolution.
+    /// Whether all statements may be sent in one write. Each must be a read or a write, because
+    /// other statements may end the transaction. Each must have at least one parameter set. Only
+    /// the last statement may change name resolution, because PostgreSQL cannot be queried about
+    /// name resolution between two statements. If `trusted` is true, the statements are assumed to
+    /// keep name resolution unchanged.
     pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
         let count = self.tasks.len();
         self.tasks.iter().enumerate().all(|(index, task)| {

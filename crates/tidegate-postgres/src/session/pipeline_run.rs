@@ -122,10 +122,10 @@ impl<'a, 's> PipelineRun<'a, 's> {
         }
     }
 
-    /// Handles the result of a sink. An error of the sink is returned, unless it cannot stop the
-    /// commit, because the commit does not wait for the sinks. In this case the error is stored,
-    /// and `Ok(None)` is returned. The pipeline then discards further rows and waits for the
-    /// outcome of the transaction.
+    /// Handles the result of a sink. If the pipeline has effects and the commit does not wait for
+    /// the sinks, an error of a sink cannot stop the commit. The error is then stored, and
+    /// `Ok(None)` is returned. The pipeline discards further rows and waits for the outcome of the
+    /// transaction. In all other cases the error is returned.
     fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(result) => Ok(Some(result)),

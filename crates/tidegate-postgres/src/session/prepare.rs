@@ -196,8 +196,8 @@ impl Connection {
                 _ => return Err(self.unexpected(tag).into()),
             }
         }
-        // After an error PostgreSQL skips the rest of the pipeline. So the refused statement is the
-        // one after those that were described.
+        // After an error PostgreSQL skips the rest of the pipeline. So the refused statement
+        // directly follows the described statements.
         match self.session.prefix.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
             None if described.len() == statements.len() => Ok(described),

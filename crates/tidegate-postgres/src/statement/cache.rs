@@ -103,9 +103,10 @@ impl StatementCache {
     /// Chooses between `prepared`, which all roles share, and a statement that is prepared for the
     /// task's role alone. Returns the chosen statement, and whether it is unconfirmed.
     ///
-    /// The statement for the role alone is chosen if it exists. If it does not exist, and the role
-    /// uses this statement under row level security often, it is created. A created statement is
-    /// unconfirmed, so it is created only if `allow_unconfirmed` is set. In all other cases
+    /// Only statements under row level security are prepared for one role. If the role already has
+    /// its own statement, that statement is chosen. If the role has none but uses the statement
+    /// often, one is created. A created statement is unconfirmed, so it is created only if
+    /// `allow_unconfirmed` is set and the statement may run unconfirmed. In all other cases
     /// `prepared` is chosen.
     fn for_role(
         &mut self,

@@ -12,10 +12,10 @@
 //! | 300 | 64 to 69 µs | 41 µs |
 //! | 10,000, 500 on each connection | 215 µs | 251 µs |
 //!
-//! In the second case each plan was used once or twice, and plans that do not fit into the
-//! processor's caches are no faster than planning. Therefore a role gets a plan only while the
-//! connection runs few different pairs of statement and role, and runs each of them often
-//! ([`Uses`]).
+//! In the second case each plan was used only once or twice. In addition, the plans did not
+//! fit into the processor's caches, and using such a plan is no faster than planning again.
+//! Therefore a role gets a plan only while the connection runs few different pairs of statement and
+//! role, and runs each of them often ([`Uses`]).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};

@@ -88,13 +88,14 @@ impl NameResolution {
     }
 }
 
-/// Whether the statement's text has no side effect that the next statement on the connection could
-/// observe.
+/// Whether the statement, according to its text, has no side effect that the next statement on the
+/// connection could observe.
 ///
-/// A plain write may leave the value that `lastval()` returns, which only text of callers can
-/// observe. Therefore the result is `true` for a plain write only on shared connections, which run
-/// no text of callers. On shared connections of members the result is `false`, so that a reset
-/// follows. The reset checks whether the statement that seals claims was replaced.
+/// A plain write may change the value that `lastval()` returns. Only statements that callers wrote
+/// can observe this value, and shared connections run no such statements. Therefore the result is
+/// `true` for a plain write on a shared connection, unless the connection serves members. For
+/// members the result is `false`, so that a reset follows. The reset checks whether the prepared
+/// statement that seals claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
@@ -113,8 +114,8 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
 }
 
 /// Whether a statement may create a setting (PostgreSQL, "Customized Options"). Used for roles that
-/// several callers share. A reset does not remove such a setting: `current_setting` then returns an
-/// empty string and no longer NULL.
+/// several callers share, because a reset does not remove such a setting: after the reset
+/// `current_setting` returns an empty string for it instead of NULL.
 ///
 /// The result is `true` for every statement that is not a read or a write, such as `SET`. A read or
 /// a write can create a setting only through a function in `BY`, or through a name with Unicode

@@ -44,10 +44,10 @@ pub(crate) enum TransactionPosition {
 }
 
 impl StatementTask<'_> {
-    /// Whether the statement may stay prepared. It must not on a connection that is reset fully:
-    /// such a connection serves several anonymous callers or members one after the other, and none
-    /// of them may see a statement of another. Long statements do not stay prepared either, because
-    /// they are rarely reused.
+    /// Whether the statement may stay prepared. On a connection that is reset fully no statement
+    /// stays prepared: such a connection serves several anonymous callers or members one after the
+    /// other, and none of them may see a statement of another. Long statements do not stay prepared
+    /// either, because they are rarely reused.
     pub(crate) fn is_kept(&self) -> bool {
         !self.login.role_use.is_reset_fully() && self.is_short()
     }
@@ -84,9 +84,9 @@ impl StatementTask<'_> {
         error.is_missing_type() && self.bound.hints.iter().any(Option::is_some)
     }
 
-    /// Whether the error says that the database refused the claims that were sealed before the
-    /// statement, and that the statement has certainly had no effect. The result is `false` for a
-    /// procedure, which may have committed before the error.
+    /// Whether the database refused the sealed claims, and the statement has certainly had no
+    /// effect. The result is `false` for a procedure, because it may have committed before the
+    /// error.
     pub(crate) fn is_seal_refused(&self, error: &ServerError) -> bool {
         let is_atomic = matches!(self.bound.statement.kind(), Kind::Read | Kind::Write);
         is_atomic

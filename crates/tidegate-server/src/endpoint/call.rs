@@ -175,8 +175,8 @@ impl ResponseParts<'_> {
         Ok(with(response, errors))
     }
 
-    /// The rows of one call, sent while the statement runs. The response to an error that occurs
-    /// before the first bytes are sent is a JSON-RPC response.
+    /// The rows of one call, sent while the statement runs. If an error occurs before the first
+    /// bytes are sent, the response is a JSON-RPC error, or status 204 for a notification.
     async fn rows(
         &self,
         call: &tidegate_rpc::Call<'_>,

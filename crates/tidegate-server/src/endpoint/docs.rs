@@ -15,8 +15,8 @@ use tidegate_http::error::ApiError;
 ///
 /// # Errors
 ///
-/// 404 when there is no such page, or the documentation is switched off. If only the page is
-/// missing, a browser gets an HTML page with the status 404.
+/// 404 if the documentation is switched off, or if there is no such page. In the second case, a
+/// browser gets an HTML page with this status.
 pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, ApiError> {
     let docs = call.app.docs().ok_or_else(no_such_path)?;
     match docs.file(path, openapi) {

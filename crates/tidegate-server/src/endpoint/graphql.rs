@@ -227,8 +227,8 @@ impl Handler<'_> {
 }
 
 /// Converts the text of a response to content. A large text in memory counts in the memory budget
-/// until it has been sent. If the budget is used up, the text is sent without being counted. With
-/// an error instead of the text, the client would not know whether its mutations were committed.
+/// until it has been sent. If the budget is used up, the text is sent without being counted,
+/// because an error response would hide whether the mutations of the request were committed.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut reservation = app.memory().reservation(caller.holder());
     let held = text.held();
@@ -250,7 +250,7 @@ fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
 /// A response that is generated while the client reads it.
 struct RenderedText {
     reader: ResponseReader,
-    /// The reservation in the memory budget for the bytes that are generated.
+    /// The reservation in the memory budget for the parts of the text that are in memory.
     _reservation: Reservation,
 }
 

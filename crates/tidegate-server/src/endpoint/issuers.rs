@@ -27,12 +27,12 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the issuer creates no members, because `settings` does not serialize a flag
-    /// that is false; otherwise `None`.
+    /// `Some(false)` if the issuer creates no members; otherwise `None`. The field is needed
+    /// because `settings` does not serialize this flag if it is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// `Some(())`, which is a null, if the issuer has no list of claims, because `settings` does
-    /// not serialize a missing list; otherwise `None`.
+    /// `Some(())`, which is serialized as null, if the issuer has no list of claims; otherwise
+    /// `None`. The field is needed because `settings` does not serialize a missing list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
     /// The reason why this node could not load the keys of the issuer; null if no failure is known.
@@ -68,9 +68,9 @@ impl IssuerAdmin {
     }
 
     /// Adds the issuers, and returns their names. If an issuer cannot be added, drops the issuers
-    /// that were already added, and returns the error. If dropping an issuer fails too, returns the
-    /// error of the drop, and some of the added issuers remain. `listed` says whether the request
-    /// is an array; an error then names the index of its issuer.
+    /// that were already added, and returns the error. If `listed` is true, the request is an
+    /// array, and the error names the index of the issuer. If dropping an issuer fails too, returns
+    /// the error of the drop without an index, and some of the added issuers remain.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

@@ -25,7 +25,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
-    /// Whether the client used HTTP Basic, so that an error must name this scheme.
+    /// Whether the client used HTTP Basic. If so, a 401 must name this scheme in
+    /// `WWW-Authenticate`.
     by_basic: bool,
     address: IpAddr,
 }

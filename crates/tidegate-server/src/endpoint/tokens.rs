@@ -115,8 +115,9 @@ fn read(mut members: ObjectMembers) -> Result<NewPersonalToken, ApiError> {
     })
 }
 
-/// The scopes in the member `scopes`. A list that has only scopes of OpenID Connect, or none, is
-/// refused, because the token would have all rights of the user.
+/// The scopes in the member `scopes`. A list that is empty or has only scopes of OpenID Connect is
+/// refused. Such a list does not restrict the token, so the token would have all rights of the
+/// user.
 fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     rest::each("scopes", names, |name| {
         Scopes::parse(name).map_err(|_| "expected one of read, write, methods, sql and admin")

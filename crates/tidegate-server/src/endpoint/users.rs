@@ -45,8 +45,8 @@ impl UserAdmin {
         UserKey::new(&self.user.claims.database, name)
     }
 
-    /// Refuses the request if the caller is a sub-user and names another user, even one that does
-    /// not exist, so that the response does not show which users exist.
+    /// Refuses the request if the caller is a sub-user and names another user. The response is the
+    /// same if the other user does not exist, so it does not show which users exist.
     fn require_own_name(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
@@ -80,7 +80,7 @@ impl UserAdmin {
         Ok(())
     }
 
-    /// Drops users one after the other. Before, checks that all of them may be dropped.
+    /// Drops users one after the other, after checking that all of them may be dropped.
     async fn drop(&self, names: &[&str], reassign: bool) -> Result<(), ApiError> {
         for name in names {
             let may = self.accounts.check_drop(&self.key(name), reassign).await;
@@ -151,7 +151,8 @@ pub(crate) async fn members<B: IncomingBody>(
             rest::require_owner(&admin.user.claims)?;
             let reassign = reassign(call.head)?;
             let dropped = admin.drop(&names, reassign).await;
-            // As above, the users before the failed one were dropped.
+            // `apply` is also called after an error, because the users before the failed one were
+            // dropped.
             admin.apply(call.app).await?;
             dropped?;
             Ok(no_content())

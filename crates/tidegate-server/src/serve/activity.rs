@@ -33,8 +33,8 @@ pub(crate) struct ConnectionActivity {
     /// its end. If such a response is incomplete, the connection is reset, because after a normal
     /// close the response would look complete.
     closes_after: AtomicBool,
-    /// Whether a request has waited for its response so long that the service should check whether
-    /// the client is still connected.
+    /// Whether the next flush must check that the client is still connected. Set periodically while
+    /// the client waits for a response, or for the next rows of a response.
     needs_check: AtomicBool,
     /// Notified when the client has closed its side of the connection. hyper does not notice this
     /// as long as there are unread bytes.
@@ -64,8 +64,8 @@ impl InFlight {
         self.0.http2.load(Relaxed)
     }
 
-    /// Records that only the end of the connection marks the end of the response, as in HTTP/1.0
-    /// without a length.
+    /// Records that only the end of the connection marks the end of the response. This is the case
+    /// for an HTTP/1.0 response without `Content-Length`.
     pub(crate) fn close_after(&self) {
         self.0.closes_after.store(true, Relaxed);
     }
@@ -173,9 +173,9 @@ impl ConnectionActivity {
         self.client_closed.notified().await;
     }
 
-    /// Whether the connection speaks HTTP/2 and has had a request. Before the first request the
-    /// HTTP/2 handshake may be incomplete, and hyper would close the connection abruptly if it were
-    /// shut down gracefully.
+    /// Whether the connection speaks HTTP/2 and has had a request. Only such a connection can be
+    /// shut down gracefully. Before the first request, the HTTP/2 handshake may be incomplete, and
+    /// hyper's graceful shutdown would close the connection abruptly.
     pub(super) fn has_served_http2(&self) -> bool {
         self.http2.load(Relaxed) && self.requests.load(Relaxed) > 0
     }
@@ -216,8 +216,8 @@ impl ConnectionActivity {
         } else if read == 0 {
             Phase::Silent
         } else if self.http2.load(Relaxed) {
-            // The bytes need not be a head, because HTTP/2 frames such as pings and window updates
-            // may arrive between requests.
+            // Over HTTP/2, bytes between requests need not be a head. They may be other frames,
+            // such as pings and window updates.
             Phase::Idle
         } else if read > self.read_before.load(Relaxed) {
             Phase::Head

@@ -23,12 +23,12 @@ use tidegate_socket::{self as socket, Handoff};
 /// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
 /// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
-/// A head above the limit of this service gets its error response, with a body and a request id. A
-/// head above hyper's limit gets hyper's 431 without a body.
+/// A head between the two limits gets an error response of this service, with a body and a request
+/// id. A head above hyper's limit gets hyper's 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// The maximum number of bytes that an HTTP/2 stream buffers for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
-/// The number of streams that a client may reset before hyper takes the resets for an attack
+/// The number of streams that a client may reset before hyper treats the resets as an attack
 /// (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 

@@ -81,9 +81,9 @@ impl OriginAccess {
 /// Returns the response to a request without a valid host. An HTTP/1.1 request must have exactly
 /// one `Host` field, with a valid value (RFC 9112, section 3.2).
 ///
-/// The service does not use the value of `Host`. It refuses an ambiguous request nevertheless,
-/// because a proxy could read another host from it. `Host` may be empty. It may be missing in
-/// HTTP/1.0 and HTTP/2.
+/// The service does not use the value of `Host`. It refuses ambiguous requests nevertheless,
+/// because a proxy could take such a request for a request to another host. `Host` may be empty. It
+/// may be missing in HTTP/1.0 and HTTP/2.
 pub(super) fn refuse_host<B>(request: &Request<B>) -> Option<Response<Body>> {
     let fault = check_host(request).err()?;
     Some(refusal(request, ApiError::input(fault)))
@@ -123,8 +123,9 @@ fn is_valid_host(host: &[u8]) -> bool {
 /// Returns which CORS headers the response gets, or the complete response to `OPTIONS` (Fetch
 /// Standard, section 3.2).
 ///
-/// No response has `Access-Control-Allow-Credentials`, so pages of other origins cannot send
-/// cookies. A script that sets a token in `Authorization` itself does not need this header.
+/// No response has `Access-Control-Allow-Credentials`, so a page of another origin cannot read the
+/// response to a request with cookies. This header is not needed for a request in which a script
+/// sets `Authorization` itself.
 pub(super) fn check_origin<B>(
     app: &App,
     request: &Request<B>,

@@ -9,7 +9,7 @@ use tidegate_http::body::Body;
 use crate::route::Route;
 
 /// Adds `resource_metadata` to the header `WWW-Authenticate: Bearer` of a response that refuses a
-/// token or asks for one. The URL begins with the issuer's URL, as do all URLs of the metadata.
+/// token or asks for one. Like all URLs in the metadata, this URL begins with the issuer's URL.
 pub(super) fn add_to_challenge(app: &App, response: &mut Response<Body>) {
     let refuses = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&response.status());
     let Some(challenge) = response.headers().get(WWW_AUTHENTICATE).filter(|_| refuses) else {

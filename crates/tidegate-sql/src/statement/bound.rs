@@ -46,8 +46,8 @@ pub struct BoundStatement {
 pub struct TypeHint(pub String);
 
 impl Statement {
-    /// Binds values to the placeholders. Each placeholder needs a value, and each value a
-    /// placeholder.
+    /// Binds values to the placeholders. Each placeholder must have a value, and each value must
+    /// belong to a placeholder.
     ///
     /// `type_hints` and `type_formats` are `(name, value)` pairs. An entry whose name is not a
     /// placeholder is about a column of the result and is ignored here.
@@ -88,7 +88,7 @@ impl Statement {
 }
 
 impl BoundStatement {
-    /// Binds a statement without placeholders, to run once.
+    /// Binds a statement that has no placeholders. The statement runs once.
     ///
     /// # Errors
     ///
@@ -98,7 +98,8 @@ impl BoundStatement {
         statement.bind(&Params::default(), NONE, NONE)
     }
 
-    /// Gives each placeholder a value, in the order of [`Statement::placeholders`], to run once.
+    /// Binds one value to each placeholder, in the order of [`Statement::placeholders`]. The
+    /// statement runs once.
     pub fn with_values(statement: Arc<Statement>, values: Vec<Parameter>) -> Self {
         Self {
             statement,
@@ -110,7 +111,8 @@ impl BoundStatement {
         }
     }
 
-    /// Sets the time zone for formatted texts without a time zone. The default is UTC.
+    /// Sets the time zone of values that have an input format and name no time zone. The default is
+    /// UTC.
     pub fn in_zone(mut self, zone: &Zone) -> Self {
         for format in self.formats.iter_mut().flatten() {
             format.zone = zone.clone();

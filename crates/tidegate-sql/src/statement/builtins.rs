@@ -178,9 +178,9 @@ const STATELESS_FUNCTIONS: &[&str] = &[
     "xmlroot", "xpath", "xpath_exists",
 ];
 
-/// Prefixes of the names of built-in functions, many of which have side effects. In `t.name`, every
-/// name with such a prefix counts as a function with side effects, even if the function has none
-/// (`pg_typeof`).
+/// Prefixes of function names. Many built-in functions with these prefixes have side effects. In
+/// `t.name`, every name with such a prefix counts as a function with side effects, even if the
+/// function has none (`pg_typeof`).
 const STATEFUL_PREFIXES: &[&str] = &["binary_upgrade_", "brin_", "gin_", "lo_", "pg_"];
 
 /// The functions of `pg_catalog` that have side effects, have none of the prefixes in

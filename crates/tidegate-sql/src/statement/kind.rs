@@ -26,14 +26,14 @@ const LOCK: [&str; 3] = ["for", "no", "key"];
 pub(super) struct KindReader<'a> {
     words: [Cow<'a, str>; LEADING],
     count: usize,
-    /// The quoted identifier `U&"…"` before a `UESCAPE` whose escape character was not read yet;
-    /// otherwise `None`.
+    /// The quoted identifier `U&"…"` to which a `UESCAPE` belongs; `None` if there is no `UESCAPE`,
+    /// or if its escape character was already read.
     quoted: Option<&'a str>,
     position: Position,
     explain: Explain,
     /// Whether the keyword `WITH` was read.
     with: bool,
-    /// How many keywords of [`LOCK`] the most recent tokens match.
+    /// The number of keywords of [`LOCK`] that the most recent tokens match.
     lock: usize,
     /// Whether the most recent token was an `UPDATE` that may begin a writing statement.
     update: bool,
@@ -155,8 +155,8 @@ impl<'a> KindReader<'a> {
     }
 
     /// The keywords of a statement that must not run as a role with several users. With such a
-    /// statement, one user could change the role for the others, or run a text that was not
-    /// checked. `None` for other statements.
+    /// statement, one user could change the role for the others, or run SQL that was not checked.
+    /// `None` for other statements.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {

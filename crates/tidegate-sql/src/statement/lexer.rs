@@ -225,9 +225,9 @@ impl<'a> Lexer<'a> {
     }
 
     /// Adds to `reread` the bytes that PostgreSQL reads for the operators and comments that begin
-    /// here. `beginnings` is their number. For each of them PostgreSQL reads the rest of the run.
-    /// An encoded plus counts as three bytes, although PostgreSQL gets one byte. So `reread` may be
-    /// too high, but never too low.
+    /// here. `beginnings` is the number of these operators and comments. For each of them,
+    /// PostgreSQL reads the rest of the run. An encoded plus counts as three bytes, although
+    /// PostgreSQL gets one byte. So `reread` may be too high, but never too low.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -301,9 +301,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name.
-    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number. A number
-    /// with `_` is rejected if a name directly follows, and any number if `$` directly follows,
-    /// because the versions could then split the rest of the text into different tokens.
+    /// PostgreSQL 15 rejects it. PostgreSQL 16 and later read it as part of the number.
+    ///
+    /// A number is rejected if `$` directly follows it. A number with `_` is also rejected if a
+    /// name directly follows it. In these cases, the versions could split the rest of the text into
+    /// different tokens.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');

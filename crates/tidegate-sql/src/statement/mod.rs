@@ -53,8 +53,8 @@ impl Hash for Statement {
 /// The kind of a statement, by its keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// `SHOW`, and `VALUES`, `TABLE` and `SELECT` without `INTO` and without a `WITH` that writes.
-    /// Also `EXPLAIN`, unless it runs a statement of another kind.
+    /// `SHOW`, `VALUES`, `TABLE` or `SELECT`, if the statement has no `INTO` and no `WITH` that
+    /// writes. Also `EXPLAIN`, unless it runs a statement of another kind.
     Read,
     /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that contains one of these.
     Write,
@@ -67,14 +67,17 @@ pub enum Kind {
 /// Whether a statement may leave session state, decided from its text alone. A statement is
 /// [`Purity::Stateless`] only if its text proves it.
 ///
-/// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
-/// in that has no side effects. The text does not show to what its names refer in a database:
-/// views, policies, operators, and overloads of built-in functions may run other code.
-/// [`UntrustedNames`] finds such names.
+/// A [`Kind::Read`] is stateless if all calls, casts and typed literals in it name built-in
+/// functions and types without side effects. Calls of claims functions are allowed too; see
+/// [`Statement::calls_claims`].
+///
+/// The text does not show the objects to which its names refer in a database. Views, policies,
+/// operators, and overloads of built-in functions may run other code. [`UntrustedNames`] finds the
+/// names that may lead to such code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purity {
     /// The statement leaves no session state, because it calls only built-in functions without side
-    /// effects.
+    /// effects, and claims functions.
     Stateless,
     /// The statement may leave session state.
     Stateful,
@@ -98,8 +101,8 @@ impl Statement {
     /// Parses `q`, a query that Tidegate generated around `expression`. The expression is stored in
     /// a database, for example as the condition of a policy, and is written as PostgreSQL prints it
     /// with an empty `search_path`. The statement has the purity of the expression, because the
-    /// rest of `q` changes nothing in the session that outlasts the transaction.
-    /// [`Self::fills_rows`] is true, because the rest of `q` may fill rows from parameters.
+    /// rest of `q` leaves no session state after the transaction. [`Self::fills_rows`] is true,
+    /// because the rest of `q` may fill rows from parameters.
     ///
     /// # Errors
     ///
@@ -161,14 +164,16 @@ impl Statement {
         self.purity
     }
 
-    /// Whether every call, cast and typed literal in the text names something built in without side
-    /// effects. In contrast to [`Self::purity`], the kind of the statement does not matter.
+    /// Whether all calls, casts and typed literals in the text name built-in functions and types
+    /// without side effects. Unlike [`Self::purity`], the result does not depend on the kind of the
+    /// statement.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
     /// Whether the statement is a [`Kind::Read`] that may call a user-defined function, or a
-    /// built-in function that is not known to be without side effects.
+    /// built-in function that is not known to be without side effects. Calls of claims functions do
+    /// not count; see [`Self::calls_claims`].
     pub fn calls(&self) -> bool {
         self.calls
     }
@@ -180,8 +185,8 @@ impl Statement {
         self.calls_claims
     }
 
-    /// Whether the statement fills rows of a table from parameters ([`Self::around`]), which runs
-    /// the checks of the columns' domains.
+    /// Whether the statement may fill rows of a table from parameters ([`Self::around`]). Filling a
+    /// row runs the checks of the columns' domains.
     pub fn fills_rows(&self) -> bool {
         self.fills_rows
     }
@@ -193,8 +198,9 @@ impl Statement {
         self.names_login
     }
 
-    /// Converts the position that PostgreSQL reports with an error, which is a position in
-    /// [`text`](Self::text), into a position in the caller's text. Both count characters from 1.
+    /// Converts the position of an error, as PostgreSQL reports it, into a position in the caller's
+    /// text. PostgreSQL reports a position in [`text`](Self::text). Both positions count characters
+    /// from 1.
     pub fn caller_position(&self, position: u32) -> u32 {
         let before = usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX);
         let offset = self
@@ -209,8 +215,9 @@ impl Statement {
         position.saturating_add_signed(ahead)
     }
 
-    /// Replaces `$1` by `:name` in a message of PostgreSQL. The caller's own text has no `$1`
-    /// outside strings and quoted identifiers.
+    /// Replaces `$n` by the placeholder `:name` in a message of PostgreSQL. A `$n` in a message
+    /// stands for a placeholder, because the caller's own text has no `$n` outside strings and
+    /// quoted identifiers.
     pub fn caller_message(&self, message: &str) -> String {
         let mut pieces = message.split('$');
         let mut words = pieces.next().unwrap_or_default().to_owned();

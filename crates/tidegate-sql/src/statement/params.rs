@@ -30,8 +30,8 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     ///
-    /// [`InputError::InvalidField`] if it is not null, an object or an array of objects, if the
-    /// array is empty, or if an object has a name twice.
+    /// [`InputError::InvalidField`] if the JSON is neither null nor an object nor an array of
+    /// objects, if the array is empty, or if an object has a name twice.
     pub fn read(raw: &'a RawValue, place: &str) -> Result<Self, InputError> {
         match JsonKind::of(raw.get()) {
             JsonKind::Null => Ok(Self::default()),

@@ -1,5 +1,5 @@
-//! Determines whether a statement may call a function that is not built in, or one that has side
-//! effects.
+//! Determines whether a statement may call a user-defined function, or a built-in function with
+//! side effects. Calls of claims functions are recorded separately and count as neither.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};
@@ -152,11 +152,11 @@ impl<'a> PurityReader<'a> {
         is(2, into) || is(2, |token| token.kind == TokenKind::Dot) && is(4, into)
     }
 
-    /// Whether `name` after a dot may call a function with the value before the dot as its
-    /// argument. This value may be an expression, as in `(4242).pg_advisory_lock`. An identifier
-    /// before the dot is usually a relation, and `name` a column of the relation. In this case the
-    /// result is true only if `name` may be that of a stateful function, which could be called with
-    /// a row of the relation.
+    /// Whether `name` follows a dot and may call a function. The argument of the function would be
+    /// the value before the dot. If this value is an expression, as in `(4242).pg_advisory_lock`,
+    /// the result is true. An identifier before the dot is usually a relation, and `name` is then
+    /// usually a column. In this case, the result is true only if a function with side effects may
+    /// have this name, because that function could be called with a row of the relation.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;

@@ -1,4 +1,4 @@
-//! Names that may lead to user-defined code, and the search for them in texts.
+//! Names that may lead to user-defined code, and the search for such names in SQL.
 
 use std::collections::HashSet;
 
@@ -20,11 +20,12 @@ const KEYWORD_OPERATORS: &[&str] = &[
     "!~", "!~~", "!~~*", "<", "<=", "<>", "=", ">", ">=", "~", "~~", "~~*",
 ];
 
-/// Names of one database that lead to user-defined code: a view that calls a function, for example,
-/// or a function named like a built-in one. A read that mentions such a name may have side effects.
+/// Names of one database that lead to user-defined code. Examples are the name of a view that calls
+/// a function, and the name of a function if a built-in function has the same name. A read that
+/// mentions such a name may have side effects.
 ///
 /// Names are stored without schemas, and are compared regardless of case and quoting. So a name in
-/// a text counts as untrusted even if it refers to another object of the same name.
+/// a statement counts as untrusted even if it refers to another object of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UntrustedNames {
     everything: bool,
@@ -44,10 +45,12 @@ impl UntrustedNames {
         self.names.insert(name.to_lowercase());
     }
 
-    /// Adds the name of a function if a text that seems to call only built-in functions could call
-    /// the function. The text could call the function by name if a built-in function has the same
-    /// name. If `as_attribute` is true, one argument is enough for the function, so the text could
-    /// also call the function as an attribute (`row.function`).
+    /// Adds the name of a function if the text of a statement may call the function without showing
+    /// a call of a user-defined function. There are two such cases:
+    ///
+    /// - A call by name looks like syntax, or like a call of a built-in function.
+    /// - The function can be called as an attribute (`row.function`), because one argument is
+    ///   enough for it. `as_attribute` says whether this is the case.
     pub fn add_function(&mut self, name: &str, as_attribute: bool) {
         let name = name.to_lowercase();
         if as_attribute {

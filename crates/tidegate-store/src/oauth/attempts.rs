@@ -75,7 +75,7 @@ pub(super) async fn count(
     let until = database
         .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
         .await?;
-    // If no wait is stored any more, an attempt was refunded or the counter was cleared after the
+    // If there is no `open_at`, an attempt was refunded or the counter was cleared after the
     // refusal. The next attempt is then allowed immediately.
     Ok(AttemptOutcome::Refused {
         until: until.flatten().unwrap_or(now),

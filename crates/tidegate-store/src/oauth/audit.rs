@@ -124,8 +124,8 @@ fn stored(event: &AuditEvent) -> StoredEvent<'_> {
     }
 }
 
-/// Replaces zero bytes, which PostgreSQL's `text` cannot contain. They can occur because an event
-/// contains the user name of the request, which may be invalid.
+/// Replaces zero bytes, which PostgreSQL's `text` cannot contain. An event may have zero bytes,
+/// because it contains the user name of the request even if the name is invalid.
 fn without_zero_bytes(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

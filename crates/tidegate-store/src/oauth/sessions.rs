@@ -47,9 +47,9 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// When the browser sessions of a user are deleted, foreign keys set `browser` of their
-// authorization codes to NULL, so that unused codes become invalid, and delete the device codes
-// that were approved in them.
+// When a browser session is deleted, foreign keys invalidate the codes that were approved in it.
+// For authorization codes, `browser` is set to NULL, which makes unused codes invalid. Device codes
+// are deleted.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \

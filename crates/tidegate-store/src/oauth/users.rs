@@ -226,8 +226,8 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
-/// The groups of a user in the form in which they are stored: separated by commas, which names of
-/// groups do not contain. `None` without groups.
+/// The groups of a user in the form in which they are stored: separated by commas. Names of groups
+/// contain no commas. `None` without groups.
 pub(super) fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }

@@ -1,9 +1,10 @@
 //! Encodes values from PostgreSQL as JSON.
 //!
 //! [`wire_format`] returns the format in which to request a column, and [`ValueWriter`] writes its
-//! values. The JSON form of the values is determined once for each column, from its type alone,
-//! also for arrays, ranges, composites and domains. A value then costs one dispatch and no
-//! allocation.
+//! values. The JSON form of a column is determined once, from its type and the options of the
+//! writer. It includes the forms of elements, bounds, attributes and base types. Writing a value in
+//! the binary format then takes one dispatch for the value and for each of its parts, and usually
+//! no allocation.
 //!
 //! | Types | JSON |
 //! |---|---|
@@ -23,8 +24,8 @@
 //!
 //! Types whose binary format this crate does not decode are requested as text, and so are types
 //! that contain such a type. A value has the same JSON in both wire formats. The attributes of an
-//! anonymous `record` have neither names nor known types. They are written as strings with the
-//! names `f1`, `f2` and so on.
+//! anonymous `record` have neither names nor known types. They are written as members with the
+//! names `f1`, `f2` and so on, whose values are strings or null.
 
 mod binary;
 pub mod bytea;
@@ -76,8 +77,8 @@ impl ValueWriter {
         }
     }
 
-    /// A writer that writes dates and times by format specifiers. `None` for any type but a date,
-    /// time or timestamp type, or an array, range, multirange or domain of one.
+    /// A writer that writes dates and times by format specifiers. Returns `None` unless the column
+    /// has a date, time or timestamp type, or an array, range, multirange or domain of such a type.
     pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
         MomentType::of(&column.r#type)?;
         Some(Self {

@@ -57,7 +57,8 @@ struct Wkb<'a> {
     rest: &'a [u8],
     /// Whether the byte order of the current geometry is little-endian.
     little: bool,
-    /// The SRID of the value; 0 if it has none, or after it was written.
+    /// The SRID of the value; 0 if the value has none. `reference_system` resets it to 0, so that
+    /// `crs` is written only once.
     srid: u32,
 }
 

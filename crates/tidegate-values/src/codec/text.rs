@@ -203,8 +203,8 @@ fn composite(attributes: &[Attribute], tokens: &mut Tokens<'_>, out: &mut BytesM
     tokens.expect(b')')
 }
 
-/// Appends an anonymous composite as an object with the members `f1`, `f2` and so on, which are the
-/// texts of its attributes.
+/// Appends an anonymous composite as an object with the members `f1`, `f2` and so on. The value of
+/// a member is the text of the attribute, or null.
 fn record(tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
     tokens.expect(b'(')?;
     let mut number = 0_u32;

@@ -26,8 +26,8 @@ pub struct DateFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Specifier(u8),
-    /// The year within the specifiers `c` and `r`, which has at least four characters including a
-    /// sign (`%04d` in PHP).
+    /// The year as a part of the specifier `c` or `r`. It is written with at least four characters,
+    /// including a sign (`%04d` in PHP).
     CompoundYear,
     Literal(Vec<u8>),
 }

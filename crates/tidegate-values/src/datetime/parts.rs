@@ -22,8 +22,8 @@ pub(super) struct Parts {
     pub(super) afternoon: Option<bool>,
     pub(super) zone: Option<ZoneText>,
     pub(super) epoch: Option<i64>,
-    /// Specifiers whose value follows from the date, such as the weekday, each with the value in
-    /// the text. The values must agree with the date.
+    /// The values of the parts that follow from the date, such as the weekday. Each is a specifier
+    /// and the value in the text. The values must agree with the date.
     pub(super) checks: Vec<(u8, i64)>,
     /// Whether missing parts are taken from 1970-01-01 00:00:00.
     pub(super) filled: bool,

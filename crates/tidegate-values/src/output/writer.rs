@@ -84,8 +84,8 @@ impl RowWriter {
     /// Appends the start of the result, and chooses the writer of each column.
     ///
     /// # Errors
-    /// [`ValueError::InvalidFormat`] for a format of a column without dates or times, or for a name
-    /// that is neither a column nor a placeholder.
+    /// [`ValueError::InvalidFormat`] if the name of a format is neither a column nor a placeholder,
+    /// or if it is a column without dates or times and not also a placeholder.
     pub fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<(), ValueError> {
         let names = column_names(columns);
         self.check_formats(&names)?;

@@ -120,10 +120,15 @@ impl ArrayDimensions {
 }
 
 /// Whether a JSON array is the value of one element, and not a nested dimension. For JSON types and
-/// domains over arrays, every array is a value. A polygon, path or multirange is a JSON array too.
-/// For these types, an array is a value if its first item is a point, the flag of a path, or a
-/// range. An empty array is a multirange without ranges. An array whose first item is null is a
-/// dimension, because no value of these types starts with null.
+/// domains over arrays, every array is a value. Polygons, paths and multiranges are JSON arrays
+/// too. For these types the first item decides:
+///
+/// - An array that begins with a point is a polygon.
+/// - An array that begins with a boolean, the flag of a path, is a path.
+/// - An array that begins with a range is a multirange. An empty array is a multirange without
+///   ranges.
+/// - An array that begins with null is a dimension, because no value of these types begins with
+///   null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -131,9 +136,8 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
+        // PostgreSQL has no arrays of arrays, but it has arrays of domains over arrays. So
         // `element` is an array only in the recursive call for the base type of a domain.
-        // PostgreSQL has no arrays of arrays. It has arrays of a domain whose base type is an
-        // array.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
@@ -145,8 +149,8 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first item of an array of objects is a polygon and not a point. The only member of a
-/// polygon is `points`.
+/// Whether the first item of an array of objects is a polygon and not a point. A polygon that is
+/// written as an object has only the member `points`.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);

@@ -156,8 +156,8 @@ fn point_member(
 }
 
 /// The value of a required member. If the member is missing, the error has the path of the member.
-/// The returned value still has the path of the enclosing object. A caller must use the path of the
-/// member instead if it can report an error about the value.
+/// The returned value has the path of the enclosing object, not the path of the member. So a caller
+/// that reports an error about the value must set the path of the member.
 fn member<'a>(
     value: Value<'a>,
     name: &str,

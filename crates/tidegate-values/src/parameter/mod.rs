@@ -2,8 +2,9 @@
 //!
 //! Strings, numbers and booleans are passed on unchanged, so that everything that PostgreSQL
 //! accepts is accepted. Only base64 for `bytea`, and values with a date format, are converted.
-//! Arrays and objects become the text of the parameter's type: arrays, ranges, multiranges,
-//! composites, geometry, intervals, `hstore`, and JSON documents verbatim.
+//! Arrays and objects are converted to the text form of the parameter's type, which may be an
+//! array, range, multirange, composite, geometric type, PostGIS type, `interval` or `hstore`. For
+//! `json` and `jsonb` the document is passed on verbatim.
 
 mod array;
 mod composite;

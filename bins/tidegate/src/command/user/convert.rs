@@ -13,9 +13,9 @@ use crate::cli_error::{CliError, FileContext, Result};
 use crate::command::print;
 use crate::service::Service;
 
-/// Checks all users first. If one of them would be refused, converts none. Otherwise converts them
-/// one after the other, and stops at the first error, whose text names the users that were not
-/// converted.
+/// Checks all users first, and converts none if one of them would be refused. Otherwise converts
+/// them one after the other and stops at the first error. The text of this error names the users
+/// that were not converted.
 pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     tenant(service, &given.database).await?;
     let accounts = service.accounts();

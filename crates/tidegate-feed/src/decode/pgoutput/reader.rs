@@ -1,4 +1,4 @@
-//! Reads numbers, texts and bytes from a message.
+//! Reads numbers, strings and bytes from a message.
 
 use bytes::Bytes;
 
@@ -44,7 +44,7 @@ impl<'a> MessageReader<'a> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// Reads a text that ends with a zero byte.
+    /// Reads a string that ends with a zero byte.
     pub(super) fn text(&mut self) -> Result<Box<str>, DecodeError> {
         let rest = self.message.get(self.at..).unwrap_or_default();
         let end = rest.iter().position(|byte| *byte == 0);

@@ -17,10 +17,10 @@ struct Uses {
     seen: HashSet<String>,
 }
 
-/// Replaces every literal of a type that takes any JSON by a string, and removes the marker letters
-/// that `parsing_schema` put before numbers and strings. Also removes the definitions of variables
-/// that are used only in replaced literals, because juniper would report these variables as unused.
-/// `rules::check` checks these variables instead.
+/// Replaces every literal of a type that takes any JSON by a string, except null and variables, and
+/// removes the marker letters that `parsing_schema` put before numbers and strings. Also removes
+/// the definitions of variables that are used only in replaced literals, because juniper would
+/// report these variables as unused. `rules::check` checks these variables instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,
@@ -169,7 +169,7 @@ fn walk(
     }
 }
 
-/// Records the variables of a literal that juniper's rules will see.
+/// Records the variables in an adapted literal. juniper's rules will see these variables.
 fn record_uses(value: &InputValue<Scalar>, uses: &mut Uses) {
     match value {
         InputValue::Variable(name) => {

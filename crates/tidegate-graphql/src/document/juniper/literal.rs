@@ -38,10 +38,12 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
 }
 
 /// Converts a literal so that juniper's rules can check it against a type. `named` is the name of
-/// the type, and `list` is whether the type is a list. Numbers and strings lose their marker
-/// letter. A literal of a type that takes any JSON becomes an empty string. In a list of such a
-/// type, each item becomes an empty string. The names of variables inside replaced literals are
-/// added to `hidden`.
+/// the innermost type, and `list` is whether the type is a list. Numbers and strings lose their
+/// marker letter.
+///
+/// If the type takes any JSON, the literal becomes an empty string. If the type is a list, each
+/// item of a list literal becomes an empty string instead. Null and variables are not replaced. The
+/// names of variables inside replaced literals are added to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,

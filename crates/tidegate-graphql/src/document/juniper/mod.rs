@@ -3,8 +3,8 @@
 //!
 //! juniper's parser checks literals against a schema, and rejects objects for custom scalars.
 //! Therefore documents are parsed with a schema without fields and converted into the types of the
-//! module `document`. Then every literal of a type that takes any JSON is replaced by a string, and
-//! the document is validated against the API's schema.
+//! module `document`. Then every literal of a type that takes any JSON, except null and variables,
+//! is replaced by a string, and the document is validated against the API's schema.
 
 mod adapt;
 mod literal;

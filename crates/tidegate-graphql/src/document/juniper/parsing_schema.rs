@@ -1,6 +1,6 @@
 //! The schema that the parser of documents uses. It has no fields. Therefore arguments have no
-//! known types, and juniper accepts any literal for them. Its scalars keep the text of a string or
-//! a number. They prepend a letter that marks whether it was a string or a number.
+//! known types, and juniper accepts any literal for them. The scalars of the schema keep the text
+//! of a string or a number, and prepend a marker letter that distinguishes the two.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{
@@ -41,8 +41,8 @@ impl GraphQLType<Scalar> for ParsingRoot {
     }
 
     fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        // juniper would register its own scalars for these names, so these scalars must be
-        // registered first.
+        // These scalars must be registered first. Otherwise juniper would register its own scalars
+        // under these names.
         registry.get_type::<LiteralText>(&"String");
         registry.get_type::<LiteralText>(&"Int");
         registry.get_type::<LiteralText>(&"Float");

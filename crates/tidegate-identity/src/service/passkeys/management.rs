@@ -45,9 +45,9 @@ impl IdentityService {
     /// the password, so that a person at an unattended browser cannot lock the user out. Returns
     /// the message that informs the user; `None` if the user has no email address.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::ReauthenticationRequired`], or those of a sign-in with
-    /// the password; [`Error::LastCredential`] when the user has no password, no linked account and
-    /// no other passkey.
+    /// Errors: [`Error::ReauthenticationRequired`] and the errors of a sign-in with the password;
+    /// [`Error::NotFound`]; [`Error::LastCredential`] when the user has no password, no linked
+    /// account and no other passkey.
     pub async fn remove_passkey(
         &self,
         browser: &Browser,

@@ -30,8 +30,8 @@ impl IdentityService {
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // A passkey that was not backed up when it was created may be backed up now, because a
-        // password manager may begin to do so later.
+        // This accepts a passkey that was not backed up when it was created and is backed up now. A
+        // password manager can start to back up a passkey later.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (challenge, state) = begun.map_err(refused)?;

@@ -12,8 +12,9 @@ use tidegate_identity::{EndReason, Secret, SecretHash, SignedIn};
 
 /// Redeems an authorization code.
 ///
-/// Errors: [`Error::InvalidCode`] unless the code is unused, has not expired, and was issued for
-/// this client, redirect URI and verifier, and the user is still signed in in the browser session.
+/// Errors: [`Error::InvalidCode`] if the code is unknown, used or expired; if it was issued for
+/// another client, redirect URI or challenge; or if the user is no longer signed in in the browser
+/// session.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     code: &Secret,

@@ -8,7 +8,8 @@ use tidegate_identity::{AttemptKey, UserKey};
 /// Issues tokens of a tenant's default user.
 ///
 /// Errors: [`Error::GrantNotAllowed`]; those of `Issuer::authenticate`;
-/// [`Error::ForeignDatabase`] when the client belongs to another tenant than the request names;
+/// [`Error::ForeignDatabase`] when the request names the database of a tenant other than the
+/// client's;
 /// [`Error::NoDefaultUser`] when the tenant does not exist or has no default user;
 /// `TooManyAttempts` when the address has opened too many sessions.
 pub(crate) async fn exchange(

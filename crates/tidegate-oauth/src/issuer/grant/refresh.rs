@@ -15,8 +15,8 @@ use tidegate_identity::{EndReason, Secret};
 /// Issues the next tokens of the session that `token` belongs to. `asked` narrows the access token
 /// only: the session and its refresh tokens keep their scopes (RFC 6749, section 6).
 ///
-/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client and its user
-/// still exists and is not disabled. [`Error::InvalidScope`] for a scope that the session lacks; in
+/// Errors: [`Error::InvalidRefreshToken`] if the token is not valid for this client, or if its user
+/// is disabled or no longer exists. [`Error::InvalidScope`] for a scope that the session lacks; in
 /// this case the token does not count as presented.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,

@@ -76,8 +76,8 @@ impl Handler<'_> {
 
 /// The text of the response to an array, for the requests that have run so far.
 struct CompletedResponses {
-    /// The last part of the text, which is in memory. The earlier parts are in `text`, and may be
-    /// generated only when they are read.
+    /// The end of the text, as bytes in memory. Everything before it is in `text`. Large parts of
+    /// `text` may be generated only when they are read.
     bytes: BytesMut,
     text: ResponseText,
     errors: ErrorSummary,
