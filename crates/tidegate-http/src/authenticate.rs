@@ -285,9 +285,8 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
 ///
 /// # Errors
 ///
-/// 401 if the token has expired, or its session has ended. For a token of an external issuer, the
-/// errors are those of [`by_token`], and 401 if the issuer is no longer accepted, or if the token
-/// names another role or, for a member of a group, other claims than before.
+/// 401 if the token has expired or its session has ended. For an external token also the errors of
+/// [`by_token`], and 401 if its issuer is not accepted or it names another role or other claims.
 pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
     if let (Some(user), Some(external)) = (&user.external, app.external_tokens()) {
         return external.recheck(app.issuer(), user).await;
@@ -339,12 +338,7 @@ fn store_failure(error: StoreError) -> ApiError {
 }
 
 /// The bearer token of a request (RFC 6750, section 2.1); `None` without the header
-/// `Authorization`.
-///
-/// # Errors
-///
-/// 401 if the request has the header more than once, or if the header does not contain a
-/// bearer token.
+/// `Authorization`. 401 if the header is repeated or contains no bearer token.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {

@@ -12,10 +12,10 @@ use tidegate_changelog::LogPosition;
 /// have changed before they committed.
 #[derive(Default)]
 pub(super) struct RoleChecks {
-    tables: HashMap<u32, Check>,
+    tables: HashMap<u32, RoleCheck>,
 }
 
-struct Check {
+struct RoleCheck {
     /// The position of the commit of the newest transaction that the check covers.
     commit: LogPosition,
     /// Whether the check was made after the current batch had arrived.
@@ -40,7 +40,8 @@ impl RoleChecks {
         let is_current = check.is_some_and(|it| it.is_current);
         let is_covered = is_current || check.is_some_and(|it| it.commit == commit);
         let is_current = is_current || !is_covered;
-        self.tables.insert(relation, Check { commit, is_current });
+        self.tables
+            .insert(relation, RoleCheck { commit, is_current });
         !is_covered
     }
 }
