@@ -21,8 +21,10 @@ use crate::settings::BusSettings;
 
 /// The timeout for connecting, and for requests that delay no events.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout for requests that delay events: for a message, or for the state of the stream.
-const READ_TIMEOUT: Duration = Duration::from_secs(1);
+/// The timeout for requests that delay events: for a message, or for the state of the stream. After
+/// it the node reads from PostgreSQL. If the leader of the stream dies, the servers need longer to
+/// elect another one.
+const READ_TIMEOUT: Duration = Duration::from_millis(600);
 /// The interval between pings. The connection counts as broken after two pings without an answer.
 const PING: Duration = Duration::from_secs(1);
 /// How long a message waits for room in the connection's queue.

@@ -24,9 +24,9 @@ use crate::stored::Stored;
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks that JetStream has stored the reader's messages.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses its newest
-/// messages. The interval is short, because the next reader first reads these changes again. The
-/// nodes get new changes only after them.
-const CONFIRM_INTERVAL: Duration = Duration::from_secs(2);
+/// messages. A node that loses NATS reads them with its own stream after two seconds. A new reader
+/// reads them before new changes, so the interval is not longer.
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(5);
 /// After PostgreSQL has been silent for the first duration, the reader asks the stream for a
 /// position. After the second duration, the reader asks on another connection, because a walsender
 /// that decodes a large transaction may not answer for a long time. While the reader waits for the
@@ -110,6 +110,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut confirm = interval_at(Instant::now() + CONFIRM_INTERVAL, CONFIRM_INTERVAL);
+    confirm.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut batch, mut out) = (Vec::new(), Outgoing::default());
     loop {
         let mut outcome = Ok(());
@@ -136,13 +137,17 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 }
             }
             Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
-            Some(position) = confirmations.recv() => reader.stream.confirm(position),
+            Some(position) = confirmations.recv() => {
+                reader.stream.confirm(position);
+                // The request also tells PostgreSQL the confirmed position.
+                reader.stream.request_position();
+            }
         }
         if let Err(error) = outcome {
             // Before the reader ends, it sends its position to the nodes, and its last changes to
             // JetStream. The next reader begins at an earlier position. Until the next reader has
             // caught up, a node that missed changes reads them from JetStream.
-            out.live.push(reader.live.progress());
+            reader.report_position(&mut out);
             reader.store_position(&mut out.kept);
             out.send(database).await;
             let has_read = reader.has_read;
@@ -193,12 +198,18 @@ impl Reader<'_> {
 
     /// Reports the position to the nodes, and sends to JetStream the changes since the last time.
     fn send_heartbeat(&mut self, out: &mut Outgoing) {
-        if !matches!(self.contact, Contact::AskedAgain) {
-            out.live.push(self.live.progress());
-        }
+        self.report_position(out);
         self.kept.flush(&mut out.kept);
         self.confirm_window();
         self.check_contact();
+    }
+
+    /// Reports the position to the nodes, unless PostgreSQL may be unreachable. The nodes would stop
+    /// reading the log themselves.
+    fn report_position(&self, out: &mut Outgoing) {
+        if !matches!(self.contact, Contact::AskedAgain) {
+            out.live.push(self.live.progress());
+        }
     }
 
     /// Appends to `kept` the changes that were not sent to JetStream yet. Then appends a message

@@ -196,6 +196,7 @@ export const networkSteps = {
       const took = Date.now() - silent;
       console.log(`  events went on ${took} ms after the reader lost PostgreSQL`);
       assert(took <= LONGEST.frozen);
+      const takenOver = performance.now();
       const there = await ask(cluster.nodes.find((it) => it !== node), "/api/v4/sql", select);
       assert.equal(there.status, 200, there.text);
       // Statements on open connections end at their deadline. Later requests need new connections,
@@ -207,6 +208,9 @@ export const networkSteps = {
       }
       const { status, checks } = await node.readiness();
       assert.deepEqual([status, checks.database], ["unavailable", "unavailable"]);
+      const later = await silence(takenOver, others);
+      console.log(`  at most ${later} ms without an event after that, until another node is the reader`);
+      assert(later <= LONGEST.died);
       postgresql.resume();
       await eventually("it is ready again", async () => (await node.readiness()).status === "ready");
     });
