@@ -126,16 +126,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.kept.flush(&mut out.kept);
             }
             _ = heartbeat.tick() => reader.send_heartbeat(&mut out),
-            _ = confirm.tick() => {
-                // Messages that were sent while NATS could not be reached are missing in JetStream.
-                // JetStream counts as broken until it has a later message. Therefore the reader
-                // sends a message even if there are no further changes.
-                let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
-                reader.check_stored();
-                if needs_kept {
-                    reader.store_position(&mut out.kept);
-                }
-            }
+            _ = confirm.tick() => reader.check_kept(&mut out.kept),
             Some(answered) = responses.recv() => outcome = reader.handle_response(answered),
             Some(position) = confirmations.recv() => {
                 reader.stream.confirm(position);
@@ -267,6 +258,18 @@ impl Reader<'_> {
             self.contact = Contact::Asked(Instant::now());
         }
         Ok(())
+    }
+
+    /// Checks whether JetStream has the messages of the reader, and sends a message with the position
+    /// if one is needed. Messages that were sent while NATS could not be reached are missing in
+    /// JetStream. JetStream counts as broken until it has a later message. Therefore such a message
+    /// is sent even if there are no further changes.
+    fn check_kept(&mut self, kept: &mut Vec<BusMessage>) {
+        let needs_position = self.complete > self.mark || self.database.stored.lock().has_missed();
+        self.check_stored();
+        if needs_position {
+            self.store_position(kept);
+        }
     }
 
     /// Checks in the background whether JetStream has all messages up to the position that the
