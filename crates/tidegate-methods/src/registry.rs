@@ -318,8 +318,8 @@ fn revise(before: &Record, caller: Caller<'_>, patch: &Patch) -> Revision {
 }
 
 /// Whether the type hints are still those of the owner after the patch: the owner sends the patch,
-/// or the patch keeps the hints. The author of the hints matters, because a hint may name a type
-/// whose input function belongs to another user.
+/// or the patch keeps the hints. The author of the hints matters: a hint may name a type of
+/// another user, and PostgreSQL then runs the input function that this user wrote.
 fn keeps_hints(caller: Caller<'_>, patch: &Patch) -> bool {
     caller.owner || patch.type_hints == MemberChange::Keep
 }

@@ -18,8 +18,8 @@ use super::tls::Tls;
 /// instead. The empty `search_path` prevents the accidental use of a user's object. The timeouts
 /// limit how long a statement runs, how long it waits for a lock, and how long a transaction is
 /// idle. The keepalives make PostgreSQL end the sessions of an unreachable machine after half a
-/// minute. Transactions are read-write by default, so that the service can administer a database
-/// whose own default is read-only.
+/// minute. Transactions are read-write by default. Otherwise the service could not administer a
+/// database with `default_transaction_read_only` set.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \

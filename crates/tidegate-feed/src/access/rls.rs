@@ -39,9 +39,9 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
     login: Login,
-    /// What all callers of this evaluator have in common. [`CallerPart::Nothing`]: only the role.
-    /// [`CallerPart::Claims`]: the role and the claims. [`CallerPart::Identity`]: everything on
-    /// which a policy can depend.
+    /// The property that all callers of this evaluator share in addition to the role. With
+    /// [`CallerPart::Nothing`] they share only the role, with [`CallerPart::Claims`] also the
+    /// claims, and with [`CallerPart::Identity`] everything on which a policy can depend.
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at the same time.
     permits: Arc<Semaphore>,

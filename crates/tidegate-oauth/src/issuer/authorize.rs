@@ -120,8 +120,8 @@ impl Issuer {
     }
 
     /// Whether `uri` is a page of the built-in clients, or a redirect URI that any client of any
-    /// tenant has registered. All tenants count, because after a sign-out the user is unknown, and
-    /// so is the tenant.
+    /// tenant has registered. All tenants count, because after a sign-out the user and the
+    /// tenant are unknown.
     pub async fn is_registered(&self, uri: &str) -> Result<bool> {
         if self.settings.builtin.is_page(uri) {
             return Ok(true);

@@ -232,8 +232,8 @@ impl Connection {
     }
 }
 
-/// Whether the Sync is sent only after the sink has taken all rows. PostgreSQL commits at the Sync,
-/// so a write can still be rolled back if the sink refuses a row.
+/// Whether the Sync is sent only after the sink has taken all rows. PostgreSQL commits at the
+/// Sync. Until then, a write can be rolled back if the sink refuses a row.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write

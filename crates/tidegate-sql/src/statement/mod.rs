@@ -215,9 +215,9 @@ impl Statement {
         position.saturating_add_signed(ahead)
     }
 
-    /// Replaces `$n` by the placeholder `:name` in a message of PostgreSQL. A `$n` in a message
-    /// stands for a placeholder, because the caller's own text has no `$n` outside strings and
-    /// quoted identifiers.
+    /// Replaces `$n` by the placeholder `:name` in a message of PostgreSQL. The caller's own
+    /// text has no `$n` outside strings and quoted identifiers. So a `$n` in a message is always a
+    /// placeholder.
     pub fn caller_message(&self, message: &str) -> String {
         let mut pieces = message.split('$');
         let mut words = pieces.next().unwrap_or_default().to_owned();
