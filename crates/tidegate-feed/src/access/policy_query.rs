@@ -20,7 +20,7 @@ use crate::catalog_query::{TextRow, is_true, text};
 /// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
 /// same way in all supported versions. With an empty `search_path` it writes the schema before
 /// every function and operator that is not built in. The service compares the text forms of values.
-/// This requires a column type for which two values are equal exactly if their text forms are equal.
+/// This requires a column type for which equal values always have equal text forms, and conversely.
 /// The functions and schemas of Tidegate must belong to the service's role, because another owner
 /// could have replaced the functions.
 pub(crate) const POLICIES: &str = "\
