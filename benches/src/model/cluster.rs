@@ -1,6 +1,7 @@
 //! Nodes on the PostgreSQL of a demo, with NATS servers.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser as _;
 
@@ -16,6 +17,8 @@ use crate::service::Service;
 pub(crate) struct Cluster {
     pub(crate) nats: Nats,
     pub(crate) demo: Service,
+    /// How many nodes with a bus were started.
+    on_bus: AtomicUsize,
 }
 
 impl Cluster {
@@ -30,12 +33,20 @@ impl Cluster {
         let nats = Nats::start(&demo.path).await?;
         demo.run(TABLE).await?;
         demo.run("grant select on bench_feed to demo").await?;
-        Ok(Self { nats, demo })
+        Ok(Self {
+            nats,
+            demo,
+            on_bus: AtomicUsize::new(0),
+        })
     }
 
-    /// Starts a node, with the bus or without.
+    /// Starts a node, with the bus or without. Consecutive nodes with a bus use different NATS
+    /// servers.
     pub(crate) async fn node(&self, name: &str, has_bus: bool) -> Result<Node> {
-        let bus = has_bus.then(|| ("TIDEGATE_BUS_URL", self.nats.url()));
+        let bus = has_bus.then(|| {
+            let number = self.on_bus.fetch_add(1, Ordering::Relaxed);
+            ("TIDEGATE_BUS_URL", self.nats.url(number))
+        });
         Node::start(&self.demo, name, bus.as_slice()).await
     }
 }

@@ -80,13 +80,13 @@ impl Nats {
         child.map_err(|error| format!("nats-server cannot be started: {error}").into())
     }
 
-    /// The value of the setting `bus_url`.
-    pub(crate) fn url(&self) -> String {
-        let urls = self
-            .ports
-            .iter()
-            .map(|port| format!("nats://127.0.0.1:{port}"));
-        urls.collect::<Vec<_>>().join(",")
+    /// The value of the setting `bus_url` of the node with this number. A node would choose one of
+    /// several servers at random, and a message between servers costs more than a message within a
+    /// server. The address of one server is repeated instead, because JetStream keeps a copy for
+    /// each address.
+    pub(crate) fn url(&self, node: usize) -> String {
+        let address = format!("nats://127.0.0.1:{}", self.ports[node % SERVERS]);
+        vec![address; SERVERS].join(",")
     }
 
     /// The seconds of CPU of all servers together.
