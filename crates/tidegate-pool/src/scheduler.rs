@@ -67,10 +67,11 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes the connections of a role when anonymous callers or members start to share the role,
-    /// because the sessions lack the fixed settings. Also closes them when another caller requests
-    /// a connection after the fixed settings have lapsed, because the session of this caller must
-    /// start with the role's own settings.
+    /// Closes the connections of a role if their sessions have the wrong settings for `role_use`.
+    /// Anonymous callers and members need sessions with fixed settings
+    /// ([`Role::has_fixed_settings`]). Other callers need sessions with the role's own settings, but
+    /// sessions with fixed settings stay open for them until these settings have lapsed
+    /// ([`Role::fixed_settings_have_lapsed`]).
     fn close_if_settings_change(
         &mut self,
         key: &PoolKey,

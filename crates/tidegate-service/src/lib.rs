@@ -101,9 +101,9 @@ pub struct ServiceConnections {
 }
 
 impl ServiceConnections {
-    /// Creates the pools. Starts to listen for notifications and to guard the lock table in the
-    /// background. Other connections are opened when they are needed. Must be called within a tokio
-    /// runtime.
+    /// Creates the pools. Starts two background tasks: one listens for notifications, and one makes
+    /// room in PostgreSQL's lock table when it is full. Other connections are opened when they are
+    /// needed. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///

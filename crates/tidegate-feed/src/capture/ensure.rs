@@ -33,8 +33,8 @@ pub(crate) async fn ensure_captured(
 
 /// The capture of a table, if it meets the demand and is not stale; otherwise `None`. Marks the
 /// capture as used. Does not wait for the lock that serialises captures of the table, because
-/// another task may hold it for a long time. Ignores a gap that is not reported yet, because the
-/// new subscription begins after the gap.
+/// another task may hold it for a long time. Does not check [`TableCapture::pending_gap`]: changes
+/// may be missing there, but the new subscription begins after them.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {
         let is_sufficient = !capture.stale && capture.demand == union(capture.demand, demand);

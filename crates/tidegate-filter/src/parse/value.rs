@@ -308,8 +308,8 @@ pub(super) fn check_text(
     elements.try_for_each(|(at, element)| refuse(&element, &Path::Element(path, at)))
 }
 
-/// The kind of the first boolean or number in the value, which may be an array of any dimensions;
-/// `None` if there is none.
+/// The kind of the first boolean or number in `value`, or in its elements at any depth if it is an
+/// array; `None` if there is none. If `is_key` is true, numbers are not counted.
 fn first_non_text(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     match value.kind() {
         JsonKind::Number if is_key => None,

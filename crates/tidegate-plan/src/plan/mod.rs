@@ -30,7 +30,8 @@ const WITH_CHECK_OPTION: &str = "44000";
 /// loop {
 ///     let steps = plan.steps()?;               // all statements
 ///     run(steps).await?;                       // in the transaction that `Plan::mode` requires
-///     if !plan.restart() { break }             // rare: lists exceeded the limit that they share
+///     // Rarely true: the results may be wrong, so that all statements must run again.
+///     if !plan.restart() { break }
 /// }
 /// let outcome = plan.finish(&mut out)?;
 /// ```

@@ -29,8 +29,9 @@ impl Backlog {
         self.pipelines == 0 || self.expected().is_some_and(|expected| expected < limit)
     }
 
-    /// Whether a pipeline that takes the time `expected` would get its response soon enough: within
-    /// [`MAX_BACKLOG`] or `limit`, whichever is longer.
+    /// Whether a pipeline that takes the time `expected` would get its response within
+    /// [`MAX_BACKLOG`] or `limit`, whichever is longer. For an empty backlog the result is always
+    /// `true`.
     pub(super) fn responds_in_time(&self, expected: Duration, limit: Duration) -> bool {
         self.pipelines == 0 || self.expected + expected <= limit.max(MAX_BACKLOG)
     }
