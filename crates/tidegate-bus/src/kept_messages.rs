@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_changelog::LogIdentity;
+use tidegate_changelog::{Lineage, LogPosition};
 use tokio::time::sleep;
 
 use crate::database::Database;
@@ -25,9 +25,10 @@ pub(crate) struct KeptMessages {
 }
 
 impl KeptMessages {
-    /// Returns the next message if it starts at `place` or earlier, or belongs to another log than
-    /// `identity`. Returns `None` if the next message starts later, or if JetStream still has no
-    /// next message after several requests.
+    /// Returns the next message if it starts at `place` or earlier, or if the log of `lineage` does
+    /// not contain all its changes. A message of a former primary whose changes the log contains is
+    /// returned as a message of the log. Returns `None` if the next message starts later, or if
+    /// JetStream still has no next message after several requests.
     ///
     /// # Errors
     ///
@@ -35,7 +36,7 @@ impl KeptMessages {
     pub(crate) async fn next(
         &mut self,
         database: &Database,
-        identity: LogIdentity,
+        lineage: &Lineage,
         place: Place,
     ) -> BusResult<Option<BusMessage>> {
         let (attempts, pause) = ATTEMPTS;
@@ -45,12 +46,16 @@ impl KeptMessages {
             };
             let sequence = match self.next {
                 Some(sequence) => sequence,
-                None => first(database, &nats, (identity, place)).await?,
+                None => first(database, &nats, (lineage, place)).await?,
             };
             self.next = Some(sequence);
-            if let Some((sequence, message)) = at(database, &nats, sequence).await? {
-                let is_next = message.from <= place || message.identity != identity;
+            if let Some((sequence, mut message)) = at(database, &nats, sequence).await? {
+                let is_contained = is_contained(lineage, &message);
+                if is_contained {
+                    message.identity = lineage.log;
+                }
                 self.next = Some(sequence + 1);
+                let is_next = message.from <= place || !is_contained;
                 return Ok(is_next.then_some(message));
             }
             // The reader has sent the message to the nodes, but perhaps not to JetStream yet.
@@ -68,20 +73,39 @@ impl KeptMessages {
 async fn first(
     database: &Database,
     nats: &Nats,
-    (identity, place): (LogIdentity, Place),
+    (lineage, place): (&Lineage, Place),
 ) -> BusResult<u64> {
     let (mut low, last) = nats.range().await?;
     let mut high = last + 1;
     while low < high {
         let middle = low + (high - low) / 2;
         match at(database, nats, middle).await? {
-            Some((sequence, message)) if message.identity != identity || message.to <= place => {
+            Some((sequence, message)) if is_before(lineage, &message, place) => {
                 low = sequence + 1;
             }
             _ => high = middle,
         }
     }
     Ok(low)
+}
+
+/// Whether the log of `lineage` contains all changes of the message.
+fn is_contained(lineage: &Lineage, message: &BusMessage) -> bool {
+    // Inside a transaction, `lsn` is the position of its commit, which must be contained too.
+    let end = message.to.lsn.0 + u64::from(message.to.is_open());
+    lineage.contains(message.identity, LogPosition(end))
+}
+
+/// Whether the search for the first message that ends after `place` continues behind this message.
+fn is_before(lineage: &Lineage, message: &BusMessage, place: Place) -> bool {
+    if is_contained(lineage, message) {
+        return message.to <= place;
+    }
+    // A former primary stored changes that the promoted server lacks after all changes that both
+    // have. Messages of other logs are passed over.
+    let mut ancestors = lineage.ancestors.iter();
+    let ancestor = ancestors.find(|(log, _)| *log == message.identity);
+    ancestor.is_none_or(|(_, end)| Place::at(*end) <= place)
 }
 
 /// The first message of the database at or after a sequence number. Messages without the seal of
@@ -102,5 +126,85 @@ async fn at(
             return Ok(Some((kept.sequence, message)));
         }
         sequence = kept.sequence + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_changelog::LogIdentity;
+
+    use super::*;
+
+    const OLD: LogIdentity = LogIdentity(1);
+    const NEW: LogIdentity = LogIdentity(2);
+
+    fn place(lsn: u64, index: u64) -> Place {
+        Place {
+            lsn: LogPosition(lsn),
+            index,
+        }
+    }
+
+    fn message(identity: LogIdentity, from: u64, to: Place) -> BusMessage {
+        BusMessage {
+            identity,
+            ancestors: Vec::new(),
+            from: place(from, 0),
+            to,
+            relations: Vec::new(),
+            items: Vec::new(),
+        }
+    }
+
+    /// A log that continues `OLD` up to position 100.
+    fn lineage() -> Lineage {
+        Lineage {
+            log: NEW,
+            ancestors: vec![(OLD, LogPosition(100))],
+        }
+    }
+
+    #[test]
+    fn a_log_contains_messages_of_the_former_primary_up_to_the_promotion() {
+        for (identity, to, contained) in [
+            (NEW, place(200, 0), true),
+            (OLD, place(100, 0), true),
+            (OLD, place(101, 0), false),
+            // The commit at 100 is the first record that the promoted server lacks.
+            (OLD, place(100, 1), false),
+            (OLD, place(99, 1), true),
+            (LogIdentity(3), place(50, 0), false),
+        ] {
+            let message = message(identity, 10, to);
+            let result = is_contained(&lineage(), &message);
+            assert_eq!(result, contained, "{identity:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn a_bisection_finds_the_first_message_that_ends_after_a_place() {
+        // The former primary stored changes up to 120, of which the promoted server lacks those
+        // after 100. The new reader begins at 90.
+        let stored = [
+            message(LogIdentity(3), 0, place(500, 0)),
+            message(OLD, 0, place(50, 0)),
+            message(OLD, 50, place(95, 0)),
+            message(OLD, 95, place(110, 0)),
+            message(OLD, 110, place(120, 0)),
+            message(NEW, 90, place(105, 0)),
+            message(NEW, 105, place(130, 0)),
+        ];
+        for (lsn, first) in [
+            (0, 1),
+            (40, 1),
+            (50, 2),
+            (94, 2),
+            (100, 5),
+            (104, 5),
+            (105, 6),
+        ] {
+            let is_before = |it: &BusMessage| is_before(&lineage(), it, place(lsn, 0));
+            assert_eq!(stored.partition_point(is_before), first, "{lsn}");
+        }
     }
 }

@@ -56,6 +56,7 @@ impl BusStream {
         let wanted = Arc::new(Notify::new());
         let worker = Worker {
             joined: joined.clone(),
+            lineage: lineage.clone(),
             follower,
             live,
             local,
@@ -109,6 +110,7 @@ impl LogStream for BusStream {
 
 struct Worker {
     joined: Arc<Joined>,
+    lineage: Lineage,
     follower: Follower,
     live: broadcast::Receiver<Arc<BusMessage>>,
     /// The node's own stream; `None` if the follower does not need one, or if it is not open yet.
@@ -185,8 +187,8 @@ impl Worker {
     /// Reads the next message from JetStream, to fill a gap.
     async fn fetch(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = &self.joined.database;
-        let (identity, place) = (self.follower.identity(), self.follower.place());
-        let message = self.kept.next(database, identity, place).await;
+        let place = self.follower.place();
+        let message = self.kept.next(database, &self.lineage, place).await;
         // A failed request does not count as a search, because JetStream may answer as soon as it
         // has a leader. While the bus has a problem, a failed request counts as a search, because
         // JetStream may not answer for a long time.
