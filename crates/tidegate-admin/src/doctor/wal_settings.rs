@@ -66,23 +66,30 @@ struct Need {
 }
 
 impl Need {
-    /// With a bus, one node reads the retention slot of a database. Without a bus, each node reads
-    /// a copy of the slot.
+    /// Each node reads a copy of each retention slot. With a bus only while the bus does not work,
+    /// but a node without a slot would then have no events.
     fn slots(&self) -> u32 {
-        self.databases + if self.has_bus { 0 } else { self.copies() }
+        self.databases.saturating_add(self.senders())
     }
 
     fn senders(&self) -> u32 {
-        if self.has_bus {
-            self.databases
-        } else {
-            self.copies()
-        }
+        self.nodes.saturating_mul(self.databases)
     }
 
-    /// The number of copies of retention slots, if each node has a copy for each database.
-    fn copies(&self) -> u32 {
-        self.nodes.saturating_mul(self.databases)
+    fn reason(&self, needed: u32) -> String {
+        let (nodes, databases) = (self.nodes, self.databases);
+        if self.has_bus {
+            // With a bus, one node reads the retention slot of a database.
+            format!(
+                "{nodes} node(s) with a bus need {databases} for {databases} database(s) with \
+                 subscribers, and {needed} while the bus does not work"
+            )
+        } else {
+            format!(
+                "{nodes} node(s) without a bus need {needed} for {databases} database(s) with \
+                 subscribers"
+            )
+        }
     }
 
     /// Compares one of the limits with the number that is `needed`. `others` is the number of slots
@@ -95,18 +102,8 @@ impl Need {
         change: &SettingChange,
     ) -> Finding {
         let left = limit.saturating_sub(others);
-        let reason = format!(
-            "{} node(s) {} need {needed} for {} database(s) with subscribers",
-            self.nodes,
-            if self.has_bus {
-                "with a bus"
-            } else {
-                "without a bus"
-            },
-            self.databases
-        );
-        // The suggested limit is also enough while a bus does not work.
-        let enough = others + self.databases.saturating_add(self.copies());
+        let reason = self.reason(needed);
+        let enough = others.saturating_add(self.slots());
         Finding::recommend(
             left >= needed,
             &format!("there are {left} {what} for change events; {reason}"),
@@ -124,13 +121,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bus_needs_one_reader_for_each_database() {
+    fn a_bus_needs_one_reader_for_each_database_while_it_works() {
         let need = |has_bus| Need {
             nodes: 3,
             databases: 4,
             has_bus,
         };
-        assert_eq!((need(true).slots(), need(true).senders()), (4, 4));
-        assert_eq!((need(false).slots(), need(false).senders()), (16, 12));
+        assert_eq!((need(true).slots(), need(true).senders()), (16, 12));
+        let reason = "3 node(s) with a bus need 4 for 4 database(s) with subscribers, and 12 while \
+                      the bus does not work";
+        assert_eq!(need(true).reason(12), reason);
+        let reason = "3 node(s) without a bus need 12 for 4 database(s) with subscribers";
+        assert_eq!(need(false).reason(12), reason);
     }
 }
