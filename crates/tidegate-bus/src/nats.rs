@@ -5,6 +5,7 @@ mod address;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::connection::State;
@@ -59,6 +60,8 @@ pub(crate) struct Nats {
     /// The name of the stream in JetStream.
     stream: String,
     config: Value,
+    /// Whether the stream had the settings of this node at some time.
+    is_applied: AtomicBool,
     replicas: usize,
     bytes: u64,
 }
@@ -129,6 +132,7 @@ impl Nats {
                 "max_msgs": -1,
                 "max_consumers": -1,
             }),
+            is_applied: AtomicBool::new(false),
             replicas,
             bytes: settings.bytes,
         })
@@ -144,14 +148,19 @@ impl Nats {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }
 
-    /// Creates the stream, or applies the settings to the existing stream.
+    /// Creates the stream, or applies the settings to an existing stream with other settings.
+    /// Applies them only once, because nodes with different settings would change the stream in
+    /// turn.
     pub(crate) async fn ensure_stream(&self) -> BusResult<()> {
         match self.api("STREAM.CREATE", &self.config).await {
             Err(BusError::JetStream { code: EXISTS, .. }) => {
-                self.api("STREAM.UPDATE", &self.config).await?;
+                if !self.is_applied.load(Ordering::Relaxed) {
+                    self.api("STREAM.UPDATE", &self.config).await?;
+                }
             }
             created => drop(created?),
         }
+        self.is_applied.store(true, Ordering::Relaxed);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ import {
   nats,
   oneStream,
   SECRET,
+  settings,
   silence,
   streams,
   underLoad,
@@ -170,6 +171,18 @@ export const natsSteps = {
     await complete();
     await busWorks();
     await oneStream();
+  },
+
+  async "nodes with different settings do not change the stream in turn"() {
+    const spy = await Eavesdropper.listen(nats.port);
+    const other = await Node.start(demo, "other", { ...settings, TIDEGATE_BUS_BYTES: "512MiB" });
+    const count = (request) =>
+      spy.heard.filter(({ subject }) => subject.startsWith(`$JS.API.STREAM.${request}.`)).length;
+    const checks = 3 * (cluster.nodes.length + 1);
+    await eventually("each node checks the stream several times", () => count("CREATE") >= checks, 60_000);
+    assert.equal(count("UPDATE"), 1);
+    await other.stop("SIGTERM");
+    spy.close();
   },
 
   async "credentials of NATS show no row and make no event"() {
