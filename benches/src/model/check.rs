@@ -177,6 +177,11 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             reader.postgresql.decoding_cores,
             usage.walsenders / usage.seconds,
         ),
+        pair(
+            "cores of the rest of PostgreSQL",
+            reader.postgresql.cores - reader.postgresql.decoding_cores,
+            usage.postgres / usage.seconds,
+        ),
         cpu(
             "cores of NATS",
             SERVERS,

@@ -78,7 +78,7 @@ fn report(shared: &SharedBus, problem: Option<String>) {
     if let Some(problem) = &problem {
         warn!(
             problem,
-            "the bus is degraded; nodes read changes on their own"
+            "the bus is degraded; nodes may read changes on their own"
         );
     } else {
         info!("the bus works again");
