@@ -14,8 +14,14 @@ export class Follower extends Subscriber {
     this.socket.close();
   }
 
-  comeBack() {
-    this.nodesToUse.push(this.own);
+  // Comes back at a node, its own if none is given.
+  comeBack(node = this.own) {
+    this.own = node;
+    this.nodesToUse.push(node);
+  }
+
+  get isAway() {
+    return this.nodesToUse.length === 0;
   }
 
   // When the first event after `time` came, in milliseconds.

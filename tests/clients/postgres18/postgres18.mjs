@@ -20,7 +20,7 @@ await chmod(folder, 0o755);
 // How long the standbys get nothing before the primary dies, in milliseconds.
 const BEHIND = 500;
 const slowest = { writes: 0, events: 0 };
-let servers, nats, nodes, writer, lost;
+let place, servers, nats, nodes, writer, lost, late;
 let subscribers = [];
 
 async function newToken() {
@@ -31,16 +31,20 @@ async function newToken() {
 
 // Kills the primary while clients write and are subscribed. In every other round the standbys lack the
 // last commits, which are lost. Of each node the second subscriber leaves before, and comes back with its
-// cursor.
+// cursor. One more leaves before a failover and comes back after the next, at a node that was not there
+// before. The slots begin after its cursor by then, so that the node has the missed events of the former
+// primaries only from JetStream.
 async function failover(round) {
   const start = Date.now();
   if (servers.standbys.length === 0) await servers.rebuild();
   await servers.whole();
+  if (late.isAway) await servers.passed(late.cursor);
   const copied = Date.now() - start;
   await newToken();
   const leaving = subscribers.filter((it) => it.leaves);
   for (const it of leaving) it.leave();
   if (round % 2 === 0) {
+    if (round + 1 < count) late.leave();
     await servers.leaveBehind();
     await sleep(BEHIND);
   }
@@ -49,8 +53,9 @@ async function failover(round) {
   const { promoted } = await eventually("the promotion", () => servers.primary.promoted >= began && servers.primary);
   const written = await eventually("a write", () => writer.successAfter(promoted));
   for (const it of leaving) it.comeBack();
-  await eventually("events", () => subscribers.every((it) => it.last > written));
-  const events = Math.round(Math.max(...subscribers.map((it) => it.firstAfter(promoted))) - promoted);
+  const staying = subscribers.filter((it) => it !== late);
+  await eventually("events", () => staying.every((it) => it.last > written));
+  const events = Math.round(Math.max(...staying.map((it) => it.firstAfter(promoted))) - promoted);
   const writes = written - promoted;
   slowest.writes = Math.max(slowest.writes, writes);
   slowest.events = Math.max(slowest.events, events);
@@ -59,21 +64,37 @@ async function failover(round) {
   await check();
   console.log(`  ${round + 1}: copied after ${copied} ms; ${servers.primary.name} was promoted after ${promoted - began} ms ` +
     `without ${lost - before} commits; then writes after ${writes} ms, events after ${events} ms`);
+  if (late.isAway && round % 2 === 1) await comeLate();
+}
+
+async function comeLate() {
+  const third = await Node.start(place, "three", settings());
+  late.comeBack(third);
+  await check();
+  assert(await third.metric("tidegate_bus_from_store_total") > 0, "JetStream was not read");
+  late.leave();
+  late.comeBack(nodes[1]);
+  await third.stop("SIGTERM");
+}
+
+function settings() {
+  return { TIDEGATE_BUS_URL: nats.url };
 }
 
 // Each subscriber has the rows of the primary, each once and in order, and nothing else.
 async function check() {
   assert.deepEqual(writer.wrong, []);
   const until = writer.confirmed.at(-1);
-  await eventually("the events", () => subscribers.every((it) => it.ids.at(-1) >= until));
+  const present = subscribers.filter((it) => !it.isAway);
+  await eventually("the events", () => present.every((it) => it.ids.at(-1) >= until));
   const rows = (await servers.primary.sql("SELECT id FROM ticks ORDER BY id", "demo")).map(Number);
-  const present = new Set(rows);
-  assert.equal(present.size, rows.length, "a row is there twice");
-  lost = writer.confirmed.filter((id) => id <= until && !present.has(id)).length;
-  for (const it of subscribers) {
+  const ids = new Set(rows);
+  assert.equal(ids.size, rows.length, "a row is there twice");
+  lost = writer.confirmed.filter((id) => id <= until && !ids.has(id)).length;
+  for (const it of present) {
     assert.deepEqual(it.resyncs, [], it.name);
     const told = it.ids.filter((id) => id <= until);
-    const phantoms = told.filter((id) => !present.has(id));
+    const phantoms = told.filter((id) => !ids.has(id));
     assert.deepEqual(phantoms, [], `${it.name}: events of no rows`);
     assert.deepEqual(told, rows.filter((id) => id <= until), it.name);
   }
@@ -83,17 +104,18 @@ const steps = {
   async "two nodes with a bus, on a primary and its standbys"() {
     servers = await Servers.start(folder);
     assert.match((await servers.primary.sql("SHOW server_version"))[0], /^18\./);
-    const place = { adminUrl: servers.adminUrl, key: join(folder, "master.key") };
+    place = { adminUrl: servers.adminUrl, key: join(folder, "master.key") };
     await createTenant(place, servers.primary);
     nats = await Nats.create(folder);
-    const settings = { TIDEGATE_BUS_URL: nats.url };
-    nodes = [await Node.start(place, "one", settings), await Node.start(place, "two", settings)];
+    nodes = [await Node.start(place, "one", settings()), await Node.start(place, "two", settings())];
     const bearer = await newToken();
     for (const node of nodes) {
       const [stays, leaves] = ["stays", "comes back"].map((what) => new Follower(`${node.name} ${what}`, node, bearer));
       leaves.leaves = true;
       subscribers.push(stays, leaves);
     }
+    late = new Follower("comes back late", nodes[1], bearer);
+    subscribers.push(late);
     await eventually("they subscribe", () => subscribers.every((it) => it.isReady));
     writer = new Writer(nodes[0], bearer).start();
   },

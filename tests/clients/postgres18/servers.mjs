@@ -161,6 +161,18 @@ export class Servers {
     }, 120_000);
   }
 
+  // Waits until the slot and its copies begin after the commit of a cursor (a digit, the log, the commit, the
+  // index).
+  async passed(cursor) {
+    const commit = BigInt(`0x${cursor.slice(9, 25)}`);
+    const begin = `SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE ${OURS}`;
+    await eventually("the slots begin after the cursor", async () => {
+      await this.whole();
+      const slots = await Promise.all([this.primary, ...this.standbys].map((it) => it.sql(begin)));
+      return slots.every(([bytes]) => BigInt(bytes) > commit);
+    }, 120_000);
+  }
+
   // Stops the processes that send the log to the standbys. They die with the primary.
   async leaveBehind() {
     const standbys = this.standbys.map((it) => `'${it.name}'`);
