@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::arguments::{ModelArguments, ModelSize};
 use super::cluster::Cluster;
 use super::constants::Constants;
-use super::fit::{Loads, ROW, Runs};
+use super::fit::{Loads, ROW, Runs, WARM_UP};
 use super::load::{Load, Usage};
 use super::needs::Needs;
 use crate::Result;
@@ -91,6 +91,7 @@ impl Measured {
                 let name = format!("node{}", nodes.len());
                 nodes.push(cluster.node(&name, true).await?);
             }
+            tokio::time::sleep(WARM_UP).await;
             let all: Vec<_> = nodes.iter().collect();
             *usage = load.run(&cluster, &all).await?;
         }
@@ -144,28 +145,12 @@ fn size((nodes, load): (u32, Load), usage: &Usage) -> ModelSize {
 fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Comparison> {
     let size = size((nodes, load), usage);
     let reader = Needs::of(&size, constants, (nodes, true));
-    let receiving = size.changes * constants.node.receive_us / 1e6;
-    let follower = Needs::of(&size, constants, (nodes, false)).node.cores + receiving;
-    let pair = |what, predicted, measured| Comparison {
-        what,
-        predicted,
-        measured,
-        noise: 0.0,
-        is_exact: false,
+    let mut pairs = cores(constants, (nodes, &size), usage);
+    let exact = |what, predicted, measured| Comparison {
+        is_exact: true,
+        ..pair(what, predicted, measured)
     };
-    let cpu = |what, processes: u32, predicted, cpu: f64| Comparison {
-        noise: f64::from(processes) * TICKS * usage.runs / usage.seconds,
-        ..pair(what, predicted, cpu / usage.seconds)
-    };
-    let nats = &constants.nats;
-    let message_us = nats.message_us + f64::from(nodes - 1) * nats.delivery_us;
-    vec![
-        cpu(
-            "cores of all nodes",
-            nodes,
-            reader.node.cores + f64::from(nodes - 1) * follower,
-            usage.nodes,
-        ),
+    pairs.extend([
         // The memory is measured before the first changes, so it contains no kept changes.
         pair(
             "memory of a node, MiB",
@@ -173,14 +158,58 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             usage.resident / usage.runs / MIB,
         ),
         pair(
-            "cores of walsenders",
-            reader.postgresql.decoding_cores,
-            usage.walsenders / usage.seconds,
+            "stored bytes of all changes",
+            (constants.nats.change_bytes + ROW) * usage.changes,
+            usage.stored,
         ),
-        pair(
+        exact(
+            "walsenders",
+            reader.postgresql.max_wal_senders,
+            usage.walsender_count,
+        ),
+        exact(
+            "slots",
+            reader.postgresql.max_replication_slots,
+            usage.slot_count,
+        ),
+    ]);
+    pairs
+}
+
+/// The predicted and the measured CPU time of all processes.
+fn cores(
+    constants: &Constants,
+    (nodes, size): (u32, &ModelSize),
+    usage: &Usage,
+) -> Vec<Comparison> {
+    let reader = Needs::of(size, constants, (nodes, true));
+    let receiving = size.changes * constants.node.receive_us / 1e6;
+    let follower = Needs::of(size, constants, (nodes, false)).node.cores + receiving;
+    let nats = &constants.nats;
+    let message_us = nats.message_us + f64::from(nodes - 1) * nats.delivery_us;
+    let cpu = |what, processes: u32, predicted, cpu: f64| Comparison {
+        noise: f64::from(processes) * TICKS * usage.runs / usage.seconds,
+        ..pair(what, predicted, cpu / usage.seconds)
+    };
+    vec![
+        cpu(
+            "cores of all nodes",
+            nodes,
+            reader.node.cores + f64::from(nodes - 1) * follower,
+            usage.nodes,
+        ),
+        // The CPU time of a walsender is not counted in ticks.
+        cpu(
+            "cores of walsenders",
+            0,
+            reader.postgresql.decoding_cores,
+            usage.walsenders,
+        ),
+        cpu(
             "cores of the rest of PostgreSQL",
+            0,
             reader.postgresql.cores - reader.postgresql.decoding_cores,
-            usage.postgres / usage.seconds,
+            usage.postgres,
         ),
         cpu(
             "cores of NATS",
@@ -188,28 +217,17 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             nats.active_cores + size.changes * message_us / 1e6,
             usage.nats,
         ),
-        pair(
-            "stored bytes of all changes",
-            (nats.change_bytes + ROW) * usage.changes,
-            usage.stored,
-        ),
-        Comparison {
-            is_exact: true,
-            ..pair(
-                "walsenders",
-                reader.postgresql.max_wal_senders,
-                usage.walsender_count,
-            )
-        },
-        Comparison {
-            is_exact: true,
-            ..pair(
-                "slots",
-                reader.postgresql.max_replication_slots,
-                usage.slot_count,
-            )
-        },
     ]
+}
+
+fn pair(what: &'static str, predicted: f64, measured: f64) -> Comparison {
+    Comparison {
+        what,
+        predicted,
+        measured,
+        noise: 0.0,
+        is_exact: false,
+    }
 }
 
 impl Comparison {

@@ -46,6 +46,11 @@ pub(crate) struct NodeCosts {
 /// The costs of PostgreSQL.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct PostgresCosts {
+    /// How many cores are used while the cluster is written to, independent of the rate of writes,
+    /// without the walsenders.
+    pub(crate) active_cores: f64,
+    /// How many cores each node after the first costs.
+    pub(crate) node_cores: f64,
     /// The CPU time in microseconds to write a row in a transaction of its own.
     pub(crate) write_us: f64,
     /// The CPU time in microseconds for a read by key over GraphQL.

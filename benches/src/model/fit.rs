@@ -1,6 +1,7 @@
 //! Derives the constants from short runs with one node and with two.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::cluster::Cluster;
 use super::constants::{Constants, NatsCosts, NodeCosts, PostgresCosts};
@@ -12,6 +13,9 @@ use crate::model::arguments::ModelArguments;
 const MIB: f64 = 1_048_576.0;
 /// The size in bytes of a row that the writers insert.
 pub(crate) const ROW: f64 = 60.0;
+/// How long a further node runs before it is measured. A node that has just started logs in to each
+/// database and checks the functions of the service there.
+pub(crate) const WARM_UP: Duration = Duration::from_secs(10);
 
 /// The loads of the runs.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +85,7 @@ impl Runs {
         let bus_low = loads.low.run(cluster, &[&node]).await?;
         let bus_high = loads.high.run(cluster, &[&node]).await?;
         let second = cluster.node("received", true).await?;
+        tokio::time::sleep(WARM_UP).await;
         let two_low = loads.low.run(cluster, &[&node, &second]).await?;
         let two_high = loads.high.run(cluster, &[&node, &second]).await?;
         Ok(Self {
@@ -151,8 +156,14 @@ impl Runs {
     fn postgresql(&self) -> PostgresCosts {
         let (low, high) = (self.low.and(&self.bus_low), self.high.and(&self.bus_high));
         let line = CostLine::through(&low, &high, |it| (it.changes, it.walsenders));
+        let rest = CostLine::through(&low, &high, |it| (it.changes, it.postgres));
+        let bus = self.bus_low.and(&self.bus_high);
+        let two = self.two_low.and(&self.two_high);
+        let cores = |it: &Usage| it.postgres / it.seconds;
         PostgresCosts {
-            write_us: high.each(high.postgres),
+            active_cores: rest.cores,
+            node_cores: (cores(&two) - cores(&bus)).max(0.0),
+            write_us: rest.us,
             request_us: 0.0,
             walsender_cores: line.cores,
             decode_us: line.us,

@@ -95,7 +95,7 @@ impl Needs {
         } else {
             tenants * (nodes + 1.0)
         };
-        let mut postgresql = PostgresNeeds::of(size, constants, streams);
+        let mut postgresql = PostgresNeeds::of(size, constants, (nodes, streams));
         postgresql.max_replication_slots = kept;
         let at_once = tenants + f64::from(size.requests_at_once);
         postgresql.max_connections = (3.0 + nodes * (1.4 * at_once + 25.0)).ceil();
@@ -192,21 +192,22 @@ impl NodeNeeds {
 
 impl PostgresNeeds {
     /// `streams` is the number of walsenders.
-    fn of(size: &ModelSize, constants: &Constants, streams: f64) -> Self {
+    fn of(size: &ModelSize, constants: &Constants, (nodes, streams): (f64, f64)) -> Self {
         let costs = &constants.postgresql;
         // A walsender decodes the changes of its database, and reads the WAL of all databases.
         let of_one = size.changes / f64::from(size.tenants.max(1));
         let foreign = (size.changes - of_one) * (costs.wal_bytes + size.row_bytes) / MIB;
-        let active = if size.changes > 0.0 {
-            costs.walsender_cores
+        let (active, walsender) = if size.changes > 0.0 {
+            (costs.active_cores, costs.walsender_cores)
         } else {
-            0.0
+            (0.0, 0.0)
         };
+        let active = active + (nodes - 1.0) * costs.node_cores;
         let walsender =
-            active + of_one * costs.decode_us / 1e6 + foreign * costs.foreign_ms_per_mib / 1e3;
+            walsender + of_one * costs.decode_us / 1e6 + foreign * costs.foreign_ms_per_mib / 1e3;
         let us = size.changes * costs.write_us + size.requests * costs.request_us;
         Self {
-            cores: us / 1e6 + streams * walsender,
+            cores: active + us / 1e6 + streams * walsender,
             decoding_cores: streams * walsender,
             max_connections: 0.0,
             max_wal_senders: streams,
