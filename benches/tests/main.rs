@@ -53,7 +53,9 @@ fn needs_follow_from_the_constants() {
     let walsender = 0.01 + 250.0 * 30.0 / 1e6 + 750.0 / 4096.0 * 4.0 / 1e3;
     assert_number(&bus["postgresql"]["decoding_cores"], 4.0 * walsender);
     assert_number(&without["postgresql"]["decoding_cores"], 12.0 * walsender);
-    assert_number(&bus["postgresql"]["cores"], 0.075 + 0.024 + 4.0 * walsender);
+    // The second and the third node cost 0.01 each.
+    let rest = 0.05 + 2.0 * 0.01 + 0.075 + 0.024;
+    assert_number(&bus["postgresql"]["cores"], rest + 4.0 * walsender);
     assert_number(
         &bus["postgresql"]["max_connections"],
         3.0 + 3.0 * (1.4 * 20.0 + 25.0),

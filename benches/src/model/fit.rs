@@ -157,12 +157,11 @@ impl Runs {
         let (low, high) = (self.low.and(&self.bus_low), self.high.and(&self.bus_high));
         let line = CostLine::through(&low, &high, |it| (it.changes, it.walsenders));
         let rest = CostLine::through(&low, &high, |it| (it.changes, it.postgres));
-        let bus = self.bus_low.and(&self.bus_high);
         let two = self.two_low.and(&self.two_high);
-        let cores = |it: &Usage| it.postgres / it.seconds;
+        let explained = rest.cores + two.rate() * rest.us / 1e6;
         PostgresCosts {
             active_cores: rest.cores,
-            node_cores: (cores(&two) - cores(&bus)).max(0.0),
+            node_cores: (two.postgres / two.seconds - explained).max(0.0),
             write_us: rest.us,
             request_us: 0.0,
             walsender_cores: line.cores,
