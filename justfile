@@ -88,7 +88,7 @@ bench-check *args:
 model *args:
     cargo run --locked -p tidegate-bench -- model {{args}}
 
-# Whether the model predicts what one and three nodes need, in about a minute; needs nats-server.
+# Whether the model predicts what one and three nodes need, in about two minutes; needs nats-server.
 model-check:
     cargo build --locked
     cargo run --locked -p tidegate-bench -- model --check --binary target/debug/tidegate

@@ -25,10 +25,10 @@ pub(crate) struct KeptMessages {
 }
 
 impl KeptMessages {
-    /// Returns the next message if it starts at `place` or earlier, or if the log of `lineage` does
-    /// not contain all its changes. A message of a former primary whose changes the log contains is
-    /// returned as a message of the log. Returns `None` if the next message starts later, or if
-    /// JetStream still has no next message after several requests.
+    /// Returns the next message if it starts at `place` or earlier, or if it is of another log. A
+    /// message of a former primary counts as a message of the log if the log contains its changes
+    /// and it starts at `place` or earlier. Returns `None` if the next message of the log starts
+    /// later, or if JetStream still has no next message after several requests.
     ///
     /// # Errors
     ///
@@ -50,12 +50,13 @@ impl KeptMessages {
             };
             self.next = Some(sequence);
             if let Some((sequence, mut message)) = at(database, &nats, sequence).await? {
-                let is_contained = is_contained(lineage, &message);
-                if is_contained {
+                self.next = Some(sequence + 1);
+                // If changes before a message of a former primary are missing, the reader of the
+                // new primary may have stored them later.
+                if message.from <= place && is_contained(lineage, &message) {
                     message.identity = lineage.log;
                 }
-                self.next = Some(sequence + 1);
-                let is_next = message.from <= place || !is_contained;
+                let is_next = message.from <= place || message.identity != lineage.log;
                 return Ok(is_next.then_some(message));
             }
             // The reader has sent the message to the nodes, but perhaps not to JetStream yet.
@@ -68,8 +69,9 @@ impl KeptMessages {
 
 /// Finds the sequence number of the first message that ends after a place, by bisection. If there
 /// is no such message, returns the number after the last one. Messages are in the order of their
-/// places. The exception is a change of the reader: the last messages of the old reader may overlap
-/// with the first ones of the new reader.
+/// places, with two exceptions. The last messages of a reader may overlap with the first messages of
+/// the next reader. Messages of other logs, and changes that a promoted server lacks, have places
+/// that cannot be compared.
 async fn first(
     database: &Database,
     nats: &Nats,
@@ -135,8 +137,10 @@ mod tests {
 
     use super::*;
 
-    const OLD: LogIdentity = LogIdentity(1);
-    const NEW: LogIdentity = LogIdentity(2);
+    const FIRST: LogIdentity = LogIdentity(1);
+    const OLD: LogIdentity = LogIdentity(2);
+    const NEW: LogIdentity = LogIdentity(3);
+    const OTHER: LogIdentity = LogIdentity(4);
 
     fn place(lsn: u64, index: u64) -> Place {
         Place {
@@ -156,16 +160,16 @@ mod tests {
         }
     }
 
-    /// A log that continues `OLD` up to position 100.
+    /// A log that continues `FIRST` up to position 60 and `OLD` up to position 100.
     fn lineage() -> Lineage {
         Lineage {
             log: NEW,
-            ancestors: vec![(OLD, LogPosition(100))],
+            ancestors: vec![(FIRST, LogPosition(60)), (OLD, LogPosition(100))],
         }
     }
 
     #[test]
-    fn a_log_contains_messages_of_the_former_primary_up_to_the_promotion() {
+    fn a_log_contains_messages_of_former_primaries_up_to_the_promotions() {
         for (identity, to, contained) in [
             (NEW, place(200, 0), true),
             (OLD, place(100, 0), true),
@@ -173,7 +177,9 @@ mod tests {
             // The commit at 100 is the first record that the promoted server lacks.
             (OLD, place(100, 1), false),
             (OLD, place(99, 1), true),
-            (LogIdentity(3), place(50, 0), false),
+            (FIRST, place(60, 0), true),
+            (FIRST, place(70, 0), false),
+            (OTHER, place(50, 0), false),
         ] {
             let message = message(identity, 10, to);
             let result = is_contained(&lineage(), &message);
@@ -183,26 +189,31 @@ mod tests {
 
     #[test]
     fn a_bisection_finds_the_first_message_that_ends_after_a_place() {
-        // The former primary stored changes up to 120, of which the promoted server lacks those
-        // after 100. The new reader begins at 90.
+        // The first primary stored changes up to 70, of which the second one lacks those after 60.
+        // That one stored changes up to 120, of which the last one lacks those after 100. The
+        // second reader begins at 50 and the last one at 90.
         let stored = [
-            message(LogIdentity(3), 0, place(500, 0)),
-            message(OLD, 0, place(50, 0)),
+            message(OTHER, 0, place(500, 0)),
+            message(FIRST, 0, place(40, 0)),
+            message(FIRST, 40, place(58, 0)),
+            message(FIRST, 58, place(70, 0)),
             message(OLD, 50, place(95, 0)),
             message(OLD, 95, place(110, 0)),
             message(OLD, 110, place(120, 0)),
             message(NEW, 90, place(105, 0)),
             message(NEW, 105, place(130, 0)),
         ];
-        for (lsn, first) in [
+        let expected = [
             (0, 1),
-            (40, 1),
-            (50, 2),
-            (94, 2),
-            (100, 5),
-            (104, 5),
-            (105, 6),
-        ] {
+            (39, 1),
+            (40, 2),
+            (60, 4),
+            (94, 4),
+            (100, 7),
+            (104, 7),
+            (105, 8),
+        ];
+        for (lsn, first) in expected {
             let is_before = |it: &BusMessage| is_before(&lineage(), it, place(lsn, 0));
             assert_eq!(stored.partition_point(is_before), first, "{lsn}");
         }

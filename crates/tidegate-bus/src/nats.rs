@@ -33,6 +33,8 @@ const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The maximum number of messages in the queue of the connection. The queue of a subscription takes
 /// four times as many.
 const QUEUE: usize = 256;
+/// The limits of the stream that depend on the settings.
+const LIMITS: [&str; 3] = ["num_replicas", "max_age", "max_bytes"];
 /// The maximum size of a message's subject and headers together, in bytes.
 const OVERHEAD: usize = 1024;
 /// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
@@ -148,20 +150,37 @@ impl Nats {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }
 
-    /// Creates the stream, or applies the settings to an existing stream with other settings.
-    /// Applies them only once, because nodes with different settings would change the stream in
-    /// turn.
+    /// Creates the stream, or applies the settings to an existing stream with other settings. After
+    /// the first time only raises limits of the stream, because nodes with different settings would
+    /// change the stream in turn.
     pub(crate) async fn ensure_stream(&self) -> BusResult<()> {
         match self.api("STREAM.CREATE", &self.config).await {
             Err(BusError::JetStream { code: EXISTS, .. }) => {
-                if !self.is_applied.load(Ordering::Relaxed) {
-                    self.api("STREAM.UPDATE", &self.config).await?;
+                if let Some(config) = self.needed_change().await? {
+                    self.api("STREAM.UPDATE", &config).await?;
                 }
             }
             created => drop(created?),
         }
         self.is_applied.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The settings that the existing stream should get; `None` if it can keep its settings.
+    async fn needed_change(&self) -> BusResult<Option<Value>> {
+        if !self.is_applied.load(Ordering::Relaxed) {
+            return Ok(Some(self.config.clone()));
+        }
+        let info = self.api("STREAM.INFO", &Value::Null).await?;
+        let limit = |config: &Value, name: &str| config[name].as_u64().unwrap_or_default();
+        let mut config = self.config.clone();
+        let mut is_lower = false;
+        for name in LIMITS {
+            let (own, current) = (limit(&self.config, name), limit(&info["config"], name));
+            is_lower |= current < own;
+            config[name] = own.max(current).into();
+        }
+        Ok(is_lower.then_some(config))
     }
 
     /// The state of the stream; `None` if there is no stream.

@@ -69,8 +69,8 @@ impl<K: Connector> State<K> {
 
     /// Closes the connections of a role if their sessions have the wrong settings for `role_use`.
     /// Anonymous callers and members need sessions with fixed settings
-    /// ([`Role::has_fixed_settings`]). Other callers need sessions with the role's own settings, but
-    /// sessions with fixed settings stay open for them until these settings have lapsed
+    /// ([`Role::has_fixed_settings`]). Other callers need sessions with the role's own settings,
+    /// but sessions with fixed settings stay open for them until these settings have lapsed
     /// ([`Role::fixed_settings_have_lapsed`]).
     fn close_if_settings_change(
         &mut self,

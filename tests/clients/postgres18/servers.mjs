@@ -161,8 +161,8 @@ export class Servers {
     }, 120_000);
   }
 
-  // Waits until the slot and its copies begin after the commit of a cursor (a digit, the log, the commit, the
-  // index).
+  // Waits until the slot and its copies begin after the commit of a cursor (a digit, the log, the
+  // commit, the index).
   async passed(cursor) {
     const commit = BigInt(`0x${cursor.slice(9, 25)}`);
     const begin = `SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE ${OURS}`;

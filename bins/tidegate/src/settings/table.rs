@@ -152,7 +152,7 @@ settings! {
     feed_source: FeedSource = Some("logical"), Open;
     /// NATS servers with JetStream, separated by commas, over which one node reads the changes of a database for all: `nats://user:password@host:4222` or `tls://…`
     bus_url: Option<BusUrl> = None, Url;
-    /// Maximum size of the changes of the last minutes that JetStream keeps, of all databases together. Of nodes with different values, the one that started last decides
+    /// Maximum size of the changes of the last minutes that JetStream keeps, of all databases together. While nodes with different values run, the largest counts
     bus_bytes: Size = Some("1GiB"), Open;
     /// TLS to PostgreSQL, as in libpq; if not set, `verify-full` unless the host is loopback or a socket
     sslmode: Option<TlsMode> = None, Open;

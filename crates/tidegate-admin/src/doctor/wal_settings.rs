@@ -66,8 +66,8 @@ struct Need {
 }
 
 impl Need {
-    /// Each node reads a copy of each retention slot. With a bus only while the bus does not work,
-    /// but a node without a slot would then have no events.
+    /// Each node reads a copy of each retention slot. With a bus, it does so only while the bus does
+    /// not work, but then a node without a slot has no events.
     fn slots(&self) -> u32 {
         self.databases.saturating_add(self.senders())
     }
