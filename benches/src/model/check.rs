@@ -13,13 +13,8 @@ use crate::Result;
 
 /// How far a measured value may be from the predicted value, as a share of the predicted value.
 const TOLERANCE: f64 = 0.3;
-/// By how many seconds the measured CPU time of a process in a run may be wrong: Linux counts the
-/// time in user mode and the time in the kernel in ticks of 10 ms.
-const TICKS: f64 = 0.02;
 /// The maximum number of attempts. Other programs on the machine may disturb an attempt.
 const ATTEMPTS: u32 = 3;
-/// The number of NATS servers.
-const SERVERS: u32 = 3;
 const MIB: f64 = 1_048_576.0;
 
 const fn load(sockets: usize, events: usize, rate: u32) -> Load {
@@ -50,8 +45,6 @@ struct Comparison {
     what: &'static str,
     predicted: f64,
     measured: f64,
-    /// The difference up to which the values count as equal.
-    noise: f64,
     /// Whether both values must be equal.
     is_exact: bool,
 }
@@ -187,33 +180,25 @@ fn cores(
     let follower = Needs::of(size, constants, (nodes, false)).node.cores + receiving;
     let nats = &constants.nats;
     let message_us = nats.message_us + f64::from(nodes - 1) * nats.delivery_us;
-    let cpu = |what, processes: u32, predicted, cpu: f64| Comparison {
-        noise: f64::from(processes) * TICKS * usage.runs / usage.seconds,
-        ..pair(what, predicted, cpu / usage.seconds)
-    };
+    let cpu = |what, predicted, cpu: f64| pair(what, predicted, cpu / usage.seconds);
     vec![
         cpu(
             "cores of all nodes",
-            nodes,
             reader.node.cores + f64::from(nodes - 1) * follower,
             usage.nodes,
         ),
-        // The CPU time of a walsender is not counted in ticks.
         cpu(
             "cores of walsenders",
-            0,
             reader.postgresql.decoding_cores,
             usage.walsenders,
         ),
         cpu(
             "cores of the rest of PostgreSQL",
-            0,
             reader.postgresql.cores - reader.postgresql.decoding_cores,
             usage.postgres,
         ),
         cpu(
             "cores of NATS",
-            SERVERS,
             nats.active_cores + size.changes * message_us / 1e6,
             usage.nats,
         ),
@@ -225,7 +210,6 @@ fn pair(what: &'static str, predicted: f64, measured: f64) -> Comparison {
         what,
         predicted,
         measured,
-        noise: 0.0,
         is_exact: false,
     }
 }
@@ -236,9 +220,8 @@ impl Comparison {
     }
 
     fn holds(&self) -> bool {
-        let tolerance = if self.is_exact { 0.0 } else { TOLERANCE };
-        let allowed = (tolerance * self.predicted).max(self.noise);
-        (self.measured - self.predicted).abs() <= allowed
+        let off = (self.ratio() - 1.0).abs();
+        off <= if self.is_exact { 0.0 } else { TOLERANCE }
     }
 
     fn line(&self, nodes: u32) -> String {

@@ -169,7 +169,7 @@ export class Servers {
     await eventually("the slots begin after the cursor", async () => {
       await this.whole();
       const slots = await Promise.all([this.primary, ...this.standbys].map((it) => it.sql(begin)));
-      return slots.every(([bytes]) => BigInt(bytes) > commit);
+      return slots.every(([bytes]) => bytes && BigInt(bytes) > commit);
     }, 120_000);
   }
 
